@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens devices, asks the kernel and the engine for descriptions, and counts references. */
+/*
+ * Opens devices, asks the kernel and the engine for descriptions, and counts references to devices.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -176,8 +178,8 @@ enum nna_device_status nna_device_status(struct nna_device *device)
 }
 
 /*
- * Queries the engine. On entry `size` is the size of `answer`; on return it is the number of bytes
- * written.
+ * Queries the engine. On entry *size is the size of `answer`; on return *size is the number of
+ * bytes written.
  */
 static enum nn_status query(struct nna_device *device, uint32_t what, const char *call,
 			    void *answer, uint32_t *size, struct nn_error *err)
@@ -210,8 +212,8 @@ static enum nn_status query_info(struct nna_device *device, struct nn_device_inf
 }
 
 /*
- * Called under info_lock. If the new list equals the newest one of the device, that list stays in
- * use.
+ * Queries the engine's extensions; the caller holds info_lock. If the new list equals the device's
+ * newest list, the old list stays in use.
  */
 static enum nn_status query_extensions(struct nna_device *device, struct nn_error *err)
 {
@@ -249,8 +251,8 @@ void nna_device_expect_worker(struct nna_device *device)
 }
 
 /*
- * Called under info_lock. Returns whether information from worker number `of` (0: none yet) is
- * outdated, so the engine must be queried again. Without an engine, known information stays valid.
+ * Returns whether information from worker number `of` (0: none yet) is outdated, so the engine must
+ * be queried again. The caller holds info_lock. Without an engine, known information stays valid.
  */
 static bool is_outdated(struct nna_device *device, uint32_t of)
 {

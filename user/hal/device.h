@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The device: an open file of the kernel, and its state in this library.
- */
+/* The device: an open file of the kernel, and the device's state in this library. */
 #ifndef NN_HAL_DEVICE_H
 #define NN_HAL_DEVICE_H
 
@@ -16,7 +14,8 @@
 #include "watcher.h"
 
 /*
- * Lists of extensions. Lists live as long as the device, because callers have pointers into them.
+ * Lists of extensions. Lists live as long as the device, because callers have pointers into the
+ * lists.
  */
 struct nna_extensions {
 	struct nna_extensions *older;
@@ -30,12 +29,12 @@ struct nna_device {
 	int fd;
 	struct direct *direct;	/* direct connection; NULL for the module's device */
 	pid_t process;		/* process that opened the device; see nna_device_is_ours() */
-	/* references: the handle, and each memory, buffer, prepared model and burst */
+	/* number of references: the handle, and each memory, buffer, prepared model and burst */
 	atomic_uint users;
 
 	/*
 	 * The engine's description of itself, and the worker that sent the description. A new
-	 * worker may belong to another engine, so the description is queried again.
+	 * worker may belong to another engine, so the library queries the description again.
 	 */
 	pthread_mutex_t info_lock;	/* held during queries */
 	atomic_uint worker;		/* number of the current worker, from 1 */
@@ -43,27 +42,27 @@ struct nna_device {
 	uint32_t info_of;
 	uint32_t extensions_of;
 	struct nn_device_info info;
-	struct nna_extensions *extensions;	/* the newest list; NULL if it is not known yet */
+	struct nna_extensions *extensions;	/* newest list; NULL if none is known yet */
 
 	/*
-	 * The buffers, indexed by token, from 1; free places are NULL. The lock is taken only while
-	 * no other lock is held.
+	 * The buffers, indexed by token, from 1; free entries are NULL. A thread takes buffers_lock
+	 * only while it holds no other lock.
 	 */
 	pthread_mutex_t buffers_lock;
 	struct nna_buffer **buffers;
 	uint32_t buffers_size;
-	uint32_t first_free;		/* first free place; all earlier places are used */
+	uint32_t first_free;		/* first free entry; all before it are used */
 
 	/*
-	 * The fetched answers of fenced executions. The lock is taken only while no other lock is
-	 * held.
+	 * The fetched answers of fenced executions. A thread takes fences_lock only while it holds
+	 * no other lock.
 	 */
 	pthread_mutex_t fences_lock;
 	struct nna_fence *fences;
 
-	pthread_mutex_t bursts_lock;	/* taken only while no other lock is held */
+	pthread_mutex_t bursts_lock;	/* taken by threads without other locks */
 	struct nna_burst *bursts;
-	struct nna_watcher watcher;	/* notices bursts that end */
+	struct nna_watcher watcher;	/* notices that a burst's worker has ended */
 };
 
 /* Calls ioctl() of the device. Returns 0, or -1 with errno. */
@@ -74,12 +73,15 @@ void nna_device_put(struct nna_device *device);
 
 /*
  * Returns whether this process opened the device. In a forked child the kernel rejects all calls on
- * the device. Threads of the parent, which do not exist in the child, may hold the locks. So
+ * the device. In a child, threads that exist only in the parent may hold the device's locks. So
  * functions that free objects take no lock in a child.
  */
 bool nna_device_is_ours(const struct nna_device *device);
 
-/* Counts a new worker. Call this before a call that may give this context a new worker. */
+/*
+ * Counts a new worker. The caller calls nna_device_expect_worker() before any call that may give
+ * the device a new worker.
+ */
 void nna_device_expect_worker(struct nna_device *device);
 
 /* Returns whether a deadline (0: none) has passed. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A device without the module: the objects of the device, and commands and their answers. */
+/* A device without the kernel module: the device's objects, commands to the engine, and answers. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +22,8 @@
 #include "ring/ring.h"
 
 /*
- * Times after an execution's deadline, with the module's defaults: the call returns after GRACE_NS,
- * and the worker is killed after KILL_NS.
+ * Times after an execution's deadline, equal to the module's defaults. The call returns after
+ * GRACE_NS, and the worker is killed after KILL_NS.
  */
 #define GRACE_NS UINT64_C(100000000)
 #define KILL_NS NS_PER_S
@@ -39,13 +39,13 @@ struct object {
 	uint32_t id;
 	enum object_kind kind;
 	bool has_id;			/* the object is not destroyed yet */
-	unsigned int uses;	/* number of references: its id, models, slots and commands */
-	/* the session whose engine has the pool, the model or the buffer's layout */
+	unsigned int uses;	/* number of references: by id, models, slots, commands */
+	/* number of the session whose engine has the pool, the model or the buffer's layout */
 	uint32_t session;
 	/* a pool */
 	int file;
 	uint32_t prot;
-	bool is_own;			/* allocated by this device, so that it can be exported */
+	bool is_own;			/* allocated by this device, so can be exported */
 	uint64_t offset, length;
 	/* a model */
 	struct object **held;
@@ -60,8 +60,8 @@ struct object {
 };
 
 /*
- * A command. The thread that sent the call frees it. If that thread no longer waits, the thread
- * that reads the answer frees the call.
+ * A command. The thread that sent the call frees the call. If the sender no longer waits, the
+ * thread that reads the answer frees the call.
  */
 struct call {
 	struct call *next;
@@ -74,7 +74,7 @@ struct call {
 	bool is_done, is_abandoned;
 	int error;			/* errno, or 0 if there is an answer */
 	struct direct_answer answer;
-	uint8_t *payload;		/* malloc()ed, behind a struct direct_answer */
+	uint8_t *payload;		/* in a malloc()ed block, after a struct direct_answer */
 };
 
 struct slot {
@@ -85,7 +85,7 @@ struct slot {
 struct burst {
 	struct burst *next;
 	uint32_t number, session;
-	int fd, alive;	/* ends of a pipe: `fd` reports EPOLLHUP after `alive` was closed */
+	int fd, alive;	/* ends of a pipe: `fd` reports EPOLLHUP when `alive` is closed */
 	int file;			/* of the regions */
 	struct nnaccel_burst_status *status;
 	struct slot *slots;
@@ -95,7 +95,7 @@ struct burst {
 struct direct {
 	struct sockaddr_un address;
 	pid_t process;	/* process that opened the device; calls of a forked child are refused */
-	pthread_mutex_t lock;		/* protects what follows */
+	pthread_mutex_t lock;		/* protects the fields that follow */
 	pthread_cond_t changed;
 	uint32_t session;		/* number of the connection, from 1 */
 	bool is_connected, is_ending;
@@ -144,7 +144,7 @@ static void die(struct direct *d)
 	pthread_cond_broadcast(&d->changed);
 }
 
-/* Gives an answer of `size` bytes to the call that waits for it. */
+/* Gives an answer of `size` bytes to the call that waits for this answer. */
 static void take_answer(struct direct *d, uint8_t *bytes, size_t size)
 {
 	const struct direct_answer *answer = (const void *)bytes;
@@ -177,8 +177,8 @@ static void take_answer(struct direct *d, uint8_t *bytes, size_t size)
 }
 
 /*
- * Returns the time when the first overdue execution ends the session; UINT64_MAX if no execution
- * has a deadline.
+ * Returns the time at which an overdue execution ends the session; UINT64_MAX if no execution has a
+ * deadline.
  */
 static uint64_t end_ns(const struct direct *d)
 {
@@ -232,8 +232,8 @@ static void *read_answers(void *arg)
 }
 
 /*
- * Closes a dead connection. The caller holds the lock, which is released while this waits for the
- * reader.
+ * Closes a dead connection. The caller holds the lock; disconnect() releases the lock while it
+ * waits for the reader thread.
  */
 static void disconnect(struct direct *d)
 {
@@ -264,7 +264,8 @@ static void notify(struct direct *d, const struct nnaccel_cmd *notice)
 
 	head.size = sizeof(head);
 	/*
-	 * If the socket has no room for the notice, the engine has stopped reading and has failed.
+	 * If the socket has no room for the notice, the engine does not read any more, so end the
+	 * session.
 	 */
 	if (d->is_connected && !packet_send(d->commands, &head, sizeof(head), -1))
 		die(d);
@@ -275,7 +276,7 @@ static bool send_memory(struct direct *d, const struct direct_message *m, int fi
 	return packet_send(d->memory, m, sizeof(*m), file);
 }
 
-/* Returns 0 or an errno. */
+/* Exchanges greetings with the engine; returns 0 or an errno. */
 static int greet(struct direct *d)
 {
 	const struct direct_message message = { .kind = DIRECT_HELLO };
@@ -304,7 +305,7 @@ static int greet(struct direct *d)
 	return send_memory(d, &doorbell, d->doorbell) ? 0 : errno;
 }
 
-/* Connects unless there is a connection. Returns 0 or an errno. */
+/* Connects to the engine unless the device is connected. Returns 0 or an errno. */
 static int get_session(struct direct *d)
 {
 	int error;
@@ -390,7 +391,7 @@ static int destroy(struct direct *d, uint32_t id)
 	return 0;
 }
 
-/* Creates a pool of zeroes without an id. */
+/* Creates a pool of zeroed memory that has no id. */
 static struct object *new_memory(struct direct *d, uint64_t length)
 {
 	struct object *o = object_new(d, POOL);
@@ -521,7 +522,7 @@ static int add_pools(struct direct *d, struct call *c, uint64_t ids, uint32_t co
 	return error;
 }
 
-/* Sends a pool to the session's engine unless it already has the pool. */
+/* Sends a pool to the session's engine unless the engine already has the pool. */
 static bool tell(struct direct *d, struct object *pool)
 {
 	const struct direct_message m = {
@@ -535,7 +536,7 @@ static bool tell(struct direct *d, struct object *pool)
 	return send_memory(d, &m, pool->file);
 }
 
-/* Returns 0 or an errno. */
+/* Sends a command without waiting for the answer; returns 0 or an errno. */
 static int send_call(struct direct *d, struct call *c)
 {
 	const struct iovec parts[] = {
@@ -575,8 +576,8 @@ static void await(struct direct *d, struct call *c)
 }
 
 /*
- * Sends a command and waits for its answer. Returns 0 or an errno. If no answer comes in time,
- * *call becomes NULL, because the thread that reads answers then owns the call.
+ * Sends a command and waits for the command's answer. Returns 0 or an errno. If no answer comes in
+ * time, sets *call to NULL, because the thread that reads answers then owns the call.
  */
 static int ask(struct direct *d, struct call **call)
 {
@@ -662,7 +663,7 @@ static int do_supported(struct direct *d, struct nnaccel_supported *s, struct ca
 
 /*
  * Sends a command that makes a model. The model takes a reference to each pool that the command
- * names. *id is 0 on failure.
+ * names. Sets *id to 0 on failure.
  */
 static int make_model(struct direct *d, struct call **call, uint32_t *id)
 {
@@ -748,8 +749,8 @@ static int do_prepare_cached(struct direct *d, struct nnaccel_prepare_cached *p,
 }
 
 /*
- * Returns the model of an id if its worker still has the model. Otherwise returns NULL and sets
- * *error.
+ * Returns the model of an id if the model's worker still has the model; otherwise returns NULL and
+ * sets *error.
  */
 static struct object *live_model(struct direct *d, uint32_t id, int *error)
 {
@@ -822,8 +823,8 @@ static int set_buffer(struct direct *d, struct call *c, const struct nnaccel_exe
 }
 
 /*
- * Checks an argument in a pool, as the module does, and adds the argument's access to the pool's
- * grant.
+ * Checks an argument in a pool, as the kernel module does, and adds the argument's access to the
+ * pool's grant.
  */
 static int add_access(struct call *c, const struct nnaccel_execute *e, uint32_t i)
 {
@@ -974,7 +975,10 @@ static int do_buffer_alloc(struct direct *d, struct nnaccel_buffer_alloc *a, str
 	return error;
 }
 
-/* Copies between two files, or between a file and memory of the caller (its file is -1). */
+/*
+ * Copies between two files, or between a file and the caller's memory; the file descriptor is -1
+ * for memory.
+ */
 static int copy(int to, uint64_t to_offset, void *to_data, int from, uint64_t from_offset,
 		const void *from_data, uint64_t length)
 {
@@ -994,7 +998,7 @@ static int copy(int to, uint64_t to_offset, void *to_data, int from, uint64_t fr
 	return 0;
 }
 
-/* Lets the engine convert between its own layout and the client's layout. */
+/* Lets the engine convert a buffer between the engine's layout and the client's layout. */
 static int convert(struct direct *d, struct object *buffer, struct object *plain,
 		   struct nnaccel_buffer_copy *b, struct call **call)
 {
@@ -1071,7 +1075,9 @@ static bool burst_is_alive(const struct direct *d, const struct burst *b)
 	return d->is_connected && b->session == d->session;
 }
 
-/* Frees a burst that is in no list. The notice tells the engine that the burst is dead. */
+/*
+ * Frees a burst that is not in the device's list. A notice tells the engine that the burst is dead.
+ */
 static void burst_free(struct direct *d, struct burst *b)
 {
 	if (b->status && b->status != MAP_FAILED)
@@ -1292,8 +1298,8 @@ static struct call *call_of(const struct nnaccel_submit *s)
 }
 
 /*
- * Returns whether this kind of work needs no existing model or burst, so it may start a new
- * session.
+ * Returns whether work of kind `kind` may start a new session, because it needs no existing model
+ * or burst.
  */
 static bool wants_session(uint32_t kind)
 {
@@ -1342,7 +1348,7 @@ static int submit(struct direct *d, struct nnaccel_submit *s)
 	return error;
 }
 
-/* Answers NNACCEL_INFO; the module's limits do not apply. */
+/* Answers NNACCEL_INFO, without the kernel module's limits, which do not apply. */
 static void tell_info(const struct direct *d, struct nnaccel_info *info)
 {
 	*info = (struct nnaccel_info){

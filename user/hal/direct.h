@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A device without the module: this process does the module's work, and talks to an engine that was
- * started with --direct. See base/direct.h.
+ * A device without the kernel module: this process does the module's work, and talks to an engine
+ * that was started with --direct. See base/direct.h.
  *
- * The device supports synchronous work, memory in files, buffers and bursts. Fenced executions,
- * io_uring, images and dma-bufs return EOPNOTSUPP.
+ * A device without the module supports synchronous work, memory in files, buffers and bursts.
+ * Fenced executions, io_uring, images and dma-bufs return EOPNOTSUPP.
  */
 #ifndef NN_HAL_DIRECT_H
 #define NN_HAL_DIRECT_H
@@ -15,8 +15,8 @@
 struct direct;
 
 /*
- * Returns the device of an engine's socket, but does not connect yet. Returns NULL with errno on
- * failure.
+ * Returns a device for the engine's socket `path`, without connecting yet. Returns NULL with errno
+ * on failure.
  */
 struct direct *direct_open(const char *path);
 void direct_close(struct direct *d);

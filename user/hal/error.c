@@ -33,7 +33,7 @@ static const struct {
 	  "a memory cannot be reached: its driver refused, or took it back, or its "
 	  "file has become shorter" },
 	{ ENOBUFS, NN_GENERAL_FAILURE, "the engine's answer is longer than expected" },
-	/* Something ran out. */
+	/* A resource ran out. */
 	{ EDQUOT, NN_RESOURCE_EXHAUSTED_TRANSIENT,
 	  "the limit of device memory of this client or this user is reached" },
 	{ ENOSPC, NN_RESOURCE_EXHAUSTED_TRANSIENT,
@@ -69,7 +69,10 @@ enum nn_status nna_fail_errno(const struct nna_device *device, const char *call,
 	const char *text = strerrordesc_np(error);
 	size_t i;
 
-	/* EACCES has two meanings; for NNACCEL_INFO it has only one of the two. */
+	/*
+	 * EACCES has two meanings; from NNACCEL_INFO, EACCES only means that another process opened
+	 * the device.
+	 */
 	if (error == EACCES && nna_device_call(device, NNACCEL_INFO, &info) && errno == EACCES)
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "%s: the device was opened by another "
 			       "process: each must open its own", call);

@@ -6,8 +6,9 @@
 #include "device.h"
 
 /*
- * Clears the reason of an earlier call. Each exported function begins with this, also if the
- * library calls it. So after a failure, the library calls no exported function with the same err.
+ * Clears the reason of an earlier call. Each exported function begins with nna_error_clear(), even
+ * if the library itself calls the function. So after a failure, the library calls no exported
+ * function with the same err.
  */
 static inline void nna_error_clear(struct nn_error *err)
 {
@@ -16,8 +17,8 @@ static inline void nna_error_clear(struct nn_error *err)
 }
 
 /*
- * Converts the errno `error` of an ioctl() on `device` to a status, with `call` and the reason in
- * err. ETIME means that the deadline passed during the call.
+ * Converts the errno `error` of an ioctl() on `device` to a status, and writes `call` and the
+ * reason to err. ETIME means that the deadline passed during the call.
  */
 enum nn_status nna_fail_errno(const struct nna_device *device, const char *call, int error,
 			      struct nn_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executes a prepared model. The functions come in the order in which an execution calls them, from
- * the HAL's request to its results. Small requests need no heap memory.
+ * Executes a prepared model. The functions in this file have the order in which an execution calls
+ * them, from the HAL's request to the results. Small requests need no heap memory.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -99,7 +99,7 @@ enum nn_status nna_call_begin(struct nna_call *c, const struct nna_prepared_mode
 
 /* ---- translate ---- */
 
-/* Sets an argument that is a buffer, which is always used whole. */
+/* Sets an argument that is a buffer; an execution always uses whole buffers. */
 static enum nn_status set_buffer_arg(struct nnaccel_arg *arg, const struct nna_argument *a,
 				     const struct nna_request *r, const char *kind, uint32_t index,
 				     struct nn_error *err)

@@ -2,7 +2,7 @@
 /*
  * The steps of synchronous, fenced and submitted executions: begin (check and take references),
  * translate, submit, read back, end (release). Only the step that submits differs between the three
- * kinds.
+ * kinds of executions.
  */
 #ifndef NN_HAL_EXECUTE_H
 #define NN_HAL_EXECUTE_H
@@ -14,7 +14,10 @@
 #define SMALL_OUTPUTS	4
 #define SMALL_POOLS	8
 
-/* A call. Its arrays args, shapes and pools are in `small` if they fit, or in one heap block. */
+/*
+ * The state of an execution's call. The arrays args, shapes and pools are in `small` if they fit,
+ * or in one heap block.
+ */
 struct nna_call {
 	const struct nna_prepared_model *prepared;
 	const struct nna_request *request;
@@ -35,8 +38,9 @@ struct nna_call {
 };
 
 /*
- * Copies a caller's request and options (NULL: the defaults) to this library's versions. Call this
- * before the other functions. Returns NN_INVALID_ARGUMENT if a structure's size is not valid.
+ * Copies a caller's request and options (NULL: the defaults) to this library's versions. The caller
+ * calls nna_take_request() before the other functions. Returns NN_INVALID_ARGUMENT if a structure's
+ * size is not valid.
  */
 enum nn_status nna_take_request(struct nna_request *ours, const struct nna_request *request,
 				struct nn_error *err);
@@ -48,8 +52,9 @@ struct nna_spare {
 };
 
 /*
- * Copies a caller's results to this library's version. Pointers of unwanted results point to
- * `spare`, except `shapes`, which stays NULL. Sets the number of shapes to 0.
+ * Copies a caller's results to this library's version. Pointers of results that the caller does not
+ * want point to `spare`, except `shapes`, which stays NULL. Sets the number of returned shapes to
+ * 0.
  */
 enum nn_status nna_take_results(struct nna_results *ours, const struct nna_results *results,
 				struct nna_spare *spare, struct nn_error *err);
@@ -57,24 +62,26 @@ enum nn_status nna_take_options(struct nna_execute_options *ours,
 				const struct nna_execute_options *options, struct nn_error *err);
 
 /*
- * Initialises a call, and checks the request's memories and takes references to them. The call must
- * not be moved afterwards. After NN_OK, nna_call_end() must follow.
+ * Initialises a call, and checks the request's memories and takes references to them. The caller
+ * must not move struct nna_call after nna_call_begin(). After NN_OK, the caller must call
+ * nna_call_end().
  */
 enum nn_status nna_call_begin(struct nna_call *call, const struct nna_prepared_model *prepared,
 			      const struct nna_request *request, struct nn_error *err);
 
 /*
- * Fills in call->execute and takes references to the request's buffers. It is called before each
- * submission of the call. Only its first call encodes the attributes.
+ * Fills in call->execute and takes references to the request's buffers. The caller calls
+ * nna_call_translate() before each submission. Only the first nna_call_translate() encodes the
+ * attributes.
  */
 enum nn_status nna_call_translate(struct nna_call *call, const struct nna_execute_options *options,
 				  struct nn_error *err);
 
 /*
- * Returns the status of a call whose ioctl returned `error` (an errno; 0 if the engine answered),
- * and records the state of the buffers' contents. Sets *again if a buffer was too small and has
- * grown; the caller can then submit the same call once more. `was_past` says that the deadline had
- * passed before the submission.
+ * Returns the status of a call, and records the state of the buffers' contents. `error` is the
+ * errno of the call's ioctl, or 0 if the engine answered. Sets *again if a buffer was too small and
+ * has grown; the caller can then submit the same call once more. `was_past` says that the deadline
+ * had passed before the submission.
  */
 enum nn_status nna_call_read_back(struct nna_call *call, int error, bool was_past, bool *again,
 				  struct nn_error *err);
@@ -98,7 +105,7 @@ enum nn_status nna_set_args(const struct nna_request *request, struct nnaccel_ar
 enum nn_status nna_get_shapes(const struct nnaccel_shape *from, uint32_t count,
 			      struct nna_output_shape *shapes, struct nn_error *err);
 
-/* Converts nanoseconds, including NNACCEL_TIME_NONE. */
+/* Converts nanoseconds to microseconds, and NNACCEL_TIME_NONE to NNA_TIME_NONE. */
 uint64_t nna_microseconds(uint64_t ns);
 
 #endif /* NN_HAL_EXECUTE_H */

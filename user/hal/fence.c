@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fenced executions: they are submitted without waiting; files stand for their dependencies and
- * their end.
+ * Fenced executions, which are submitted without waiting. Files represent the dependencies and the
+ * end of a fenced execution.
  */
 #include <errno.h>
 #include <poll.h>
@@ -22,7 +22,10 @@ struct end {
 	char message[NNACCEL_MAX_MESSAGE];
 };
 
-/* An answer that was fetched. The answer is stored because the kernel returns it only once. */
+/*
+ * An answer that was fetched. The library stores the answer because the kernel returns an answer
+ * only once.
+ */
 struct nna_fence {
 	struct nna_fence *next;
 	int fd;			/* number of the file by which the answer was fetched */
@@ -60,8 +63,8 @@ static enum nn_status declared_shape(const struct nna_prepared_model *p,
 }
 
 /*
- * Declares the shapes of outputs before the execution ends. Later executions that depend on it
- * check the shapes of their buffers.
+ * Declares the shapes of outputs before the execution ends. Later executions that depend on this
+ * execution check the shapes of their buffers.
  */
 static enum nn_status declare_shapes(struct nna_call *c, struct nn_error *err)
 {
@@ -76,7 +79,7 @@ static enum nn_status declare_shapes(struct nna_call *c, struct nn_error *err)
 	return status;
 }
 
-/* Returns the link to a file's fetched answer, or the last link, which is NULL. */
+/* Returns the link to a file's fetched answer, or the list's last link, which is NULL. */
 static struct nna_fence **find(struct nna_device *device, int fd)
 {
 	struct nna_fence **at = &device->fences;
@@ -101,7 +104,7 @@ static void forget(struct nna_device *device, int fd)
 }
 
 /*
- * Submits the execution, whose answer is fetched by its file. Records the declared shapes of
+ * Submits a fenced execution, whose file later yields the answer. Records the declared shapes of
  * outputs that are buffers.
  */
 static enum nn_status submit(struct nna_call *c, struct nnaccel_submit *s, struct nn_error *err)
@@ -179,8 +182,8 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 /* ---- results ---- */
 
 /*
- * Fetches the result of a file's execution. Returns 0 or an errno; EINPROGRESS if the execution has
- * not ended.
+ * Fetches the result of the execution that a file represents. Returns 0 or an errno; EINPROGRESS if
+ * the execution has not ended.
  */
 static int fetch(const struct nna_device *device, int fd, struct end *e)
 {
@@ -216,8 +219,8 @@ void nna_fences_forget(struct nna_device *device)
 }
 
 /*
- * Fetches the result of a file's execution, or copies the stored result if it was fetched before.
- * Returns the same values as fetch().
+ * Fetches the result of the execution that a file represents, or copies the stored result if it was
+ * fetched before. Returns the same values as fetch().
  */
 static int look_up(struct nna_device *device, int fd, struct end *e)
 {
@@ -244,7 +247,7 @@ static int look_up(struct nna_device *device, int fd, struct end *e)
 	return error;
 }
 
-/* Fails with the reason why the kernel did not return the result of a file. */
+/* Fails with the reason why the kernel did not return the result of a file's execution. */
 static enum nn_status fail_file(const struct nna_device *device, int error, struct nn_error *err)
 {
 	if (error == EINVAL || error == EBADF || error == ENOENT)
@@ -273,8 +276,8 @@ enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 
 	nna_error_clear(err);
 	/*
-	 * A forked child must take no lock, because the parent's threads may hold them; the kernel
-	 * rejects the child's calls anyway.
+	 * A forked child must take no lock, because the parent's threads may hold the locks; the
+	 * kernel rejects the child's calls anyway.
 	 */
 	if (!nna_device_is_ours(device))
 		return nna_fail_errno(device, "execute", EACCES, err);

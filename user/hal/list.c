@@ -19,8 +19,8 @@
 #define CLASS "/sys/class/nnaccel"
 
 /*
- * Reads a file of a device's folder into `text`, without the newline. If reading fails, `text` is
- * empty.
+ * Reads a file of a device's folder in sysfs into `text`, without the newline. If the file cannot
+ * be read, `text` becomes empty.
  */
 static void read_attribute(const char *node, const char *attribute, char *text, size_t size)
 {
@@ -67,7 +67,7 @@ static void read_entry(const char *node, struct nna_device_entry *entry)
 	entry->is_ready = !strcmp(state, "ready");
 }
 
-/* Compares two names by their number; "nnaccel" is number 0. */
+/* Compares the names of two devices by the number at the name's end; "nnaccel" has number 0. */
 static int by_number(const struct dirent **a, const struct dirent **b)
 {
 	return strverscmp((*a)->d_name, (*b)->d_name);
@@ -78,7 +78,7 @@ static int is_device(const struct dirent *entry)
 	return !strncmp(entry->d_name, "nnaccel", strlen("nnaccel"));
 }
 
-/* Copies an entry to a caller's structure, which may have another size. */
+/* Copies a device's entry to a caller's structure, which may have another size. */
 static void put_entry(void *to, size_t size, const struct nna_device_entry *entry)
 {
 	memset(to, 0, size);
@@ -101,7 +101,7 @@ enum nn_status nna_device_list(struct nna_device_entry *entries, size_t entry_si
 	if (found < 0 && errno == ENOMEM)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "device list: out of memory");
 	*count = 0;
-	/* Without sysfs only the first device can be found. */
+	/* Without sysfs, list only the first device. */
 	if (found < 0 && !access(NNA_DEVICE_PATH, F_OK)) {
 		memset(&entry, 0, sizeof(entry));
 		strcpy(entry.path, NNA_DEVICE_PATH);

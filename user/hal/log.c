@@ -26,13 +26,13 @@ static const char *const names[] = {
 static void write_to_stderr(void *context, enum nna_log_level level, const char *line)
 {
 	(void)context;
-	/* Write with one call, so that lines of several threads do not mix. */
+	/* Write a line with one call, so that lines of several threads do not mix. */
 	fprintf(stderr, "nnaccel: %s: %s\n", nna_log_level_name(level), line);
 }
 
 /*
- * The function that gets the lines of the log. It is never freed, because another thread may still
- * call a function that was replaced.
+ * The function that gets the lines of the log. A struct sink is never freed, because another thread
+ * may still call a function that was replaced.
  */
 struct sink {
 	nna_log_fn *fn;
@@ -62,7 +62,7 @@ static void choose_level(void)
 
 /* A buffer that receives the errors of this thread's calls in place of the log. */
 static _Thread_local struct {
-	char *line;			/* buffer for errors; NULL if they go to the log */
+	char *line;			/* buffer for errors; NULL if errors go to the log */
 	size_t size;
 } kept;
 

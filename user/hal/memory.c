@@ -114,8 +114,8 @@ static enum nn_status check_prot(const char *what, int prot, struct nn_error *er
 }
 
 /*
- * Converts the errno of a rejected import. EINVAL here means that the device cannot access the
- * memory, so it becomes GENERAL_FAILURE.
+ * Converts the errno of a rejected import. From an import, EINVAL means that the device cannot
+ * access the memory, so EINVAL becomes GENERAL_FAILURE.
  */
 static enum nn_status fail_import(const struct nna_device *device, const char *what, int error,
 				  struct nn_error *err)
@@ -155,7 +155,10 @@ enum nn_status nna_memory_import(struct nna_device *device, const struct nna_fil
 	m->is_imported = true;
 	m->offset = before;
 	error = make_pool(m, NNACCEL_POOL_IMPORT, &i, &i.out_id);
-	/* The memory may be a dma-buf that CPUs cannot map, for an engine that maps no memory. */
+	/*
+	 * Import again with NNACCEL_IMPORT_DEVICE, because the memory may be a dma-buf that CPUs
+	 * cannot map.
+	 */
 	if (error == EOPNOTSUPP) {
 		i.flags = NNACCEL_IMPORT_DEVICE;
 		error = make_pool(m, NNACCEL_POOL_IMPORT, &i, &i.out_id);
@@ -223,7 +226,7 @@ enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, in
 	}
 	m->is_imported = true;
 	m->is_formatted = true;
-	/* The kernel treats an import without a fourcc as unformatted. */
+	/* Reject fourcc 0, because the kernel imports memory without a fourcc as unformatted. */
 	error = i.fourcc ? make_pool(m, NNACCEL_POOL_IMPORT, &i, &i.out_id) : EOPNOTSUPP;
 	m->size = i.length;
 	if (error) {
@@ -254,7 +257,7 @@ enum nn_status nna_memory_export(struct nna_memory *memory, int *fd, struct nn_e
 	return NN_OK;
 }
 
-/* Under map_lock. Maps the pool. */
+/* Maps the memory's pool; the caller holds map_lock. */
 static enum nn_status make_map(struct nna_memory *m, struct nn_error *err)
 {
 	enum nn_status status;

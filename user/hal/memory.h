@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Memory that the device can access: a pool of the kernel, or a part of one.
- */
+/* Memory that the device can access: a pool of the kernel, or a part of a pool. */
 #ifndef NN_HAL_MEMORY_H
 #define NN_HAL_MEMORY_H
 
@@ -17,7 +15,8 @@ struct nna_memory {
 	uint64_t offset;		/* offset of the memory's first byte in the pool */
 	uint64_t size;
 	/*
-	 * the memory is an image, which is always used as a whole; `size` is the size of all rows
+	 * true if the memory is an image, which arguments use only as a whole; `size` is the size
+	 * of all rows
 	 */
 	bool is_formatted;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prepares a model: checks the model and takes references, serialises it into a sealed memfd,
- * submits the memfd to the engine, reads the answer, and drops the references.
+ * Prepares a model: checks the model, takes references to memories, serialises the model into a
+ * sealed memfd, submits the memfd, reads the engine's answer, and drops the references.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "sized.h"
 #include "submit.h"
 
-/* Pause between two reads of the progress. */
+/* Pause between two reads of a preparation's progress. */
 #define PAUSE_US 10000
 
 /*
@@ -37,7 +37,10 @@ struct sent_model {
 
 /* ---- translate ---- */
 
-/* Copies a subgraph's operands, with offsets of constants in the kernel's pools. */
+/*
+ * Copies a subgraph's operands, and changes the offsets of constants to offsets in the kernel's
+ * pools.
+ */
 static struct nn_operand *moved_operands(const struct nn_subgraph *g,
 					 struct nna_memory *const *memories)
 {
@@ -53,8 +56,8 @@ static struct nn_operand *moved_operands(const struct nn_subgraph *g,
 }
 
 /*
- * Encodes a model whose memories may begin inside pools of the kernel. `model` is the caller's copy
- * to change.
+ * Encodes a model whose memories may begin inside pools of the kernel. `model` is a copy, which
+ * encode_moved() changes.
  */
 static enum nn_status encode_moved(struct nn_model *model, struct nn_pool *pools,
 				   struct nna_memory *const *memories, void **wire, size_t *size,
@@ -230,8 +233,8 @@ static enum nn_status ask_supported(struct nna_device *device, const struct sent
 }
 
 /*
- * Replaces a memory that could not be imported by a truncated file, which the engine cannot read
- * either.
+ * Replaces a memory that could not be imported by a truncated file, which the engine cannot read,
+ * as it cannot read the original memory.
  */
 static enum nn_status make_unreachable(struct nna_device *device, uint64_t size,
 				       struct nna_memory **memory, struct nn_error *err)
@@ -323,7 +326,7 @@ static bool wants_cache(const struct nna_prepare_options *options)
 
 struct nna_preparation {
 	struct nna_device *device;	/* held */
-	uint32_t id;	/* id of the submission; 0 if it has ended or was never submitted */
+	uint32_t id;	/* id of the submission; 0 if the work has ended or was never submitted */
 	int error;			/* errno with which the submission ended, or 0 */
 	bool was_past;			/* the deadline had passed before the submission */
 	struct nnaccel_prepare work;
@@ -334,8 +337,8 @@ struct nna_preparation {
 };
 
 /*
- * Submits a model to the engine. With `waits`, also waits for the answer; otherwise the answer is
- * fetched later.
+ * Submits a model to the engine. With `waits`, also waits for the answer; without `waits`, the
+ * caller fetches the answer later.
  */
 static enum nn_status submit(struct nna_preparation *p, const struct sent_model *sent, bool waits,
 			     struct nn_error *err)
@@ -372,7 +375,10 @@ static enum nn_status submit(struct nna_preparation *p, const struct sent_model 
 		p->error = nna_submit(p->device, &s);
 		p->id = p->error ? 0 : s.out_id;
 	}
-	/* A direct device cannot prepare in the background, so this call waits for it. */
+	/*
+	 * A device without the module cannot prepare in the background, so wait for the end of the
+	 * preparation.
+	 */
 	if (waits || p->error == EOPNOTSUPP)
 		p->error = nna_ask(p->device, NNACCEL_WORK_PREPARE, &p->work);
 	free(attributes);
@@ -427,7 +433,7 @@ enum nn_status nna_prepared_model_new(struct nna_device *device, uint32_t id,
 	return NN_OK;
 }
 
-/* Saves a model. If saving fails, the model is still prepared, and not_saved has the reason. */
+/* Saves a model. A model that cannot be saved is still prepared, and not_saved has the reason. */
 static void save(struct nna_prepared_model *prepared, const struct nna_cache *cache)
 {
 	struct nn_error reason = { "" };
@@ -448,7 +454,10 @@ static enum nn_status make_signature(struct nna_device *device, const struct nn_
 	const struct nn_device_extension *extensions = NULL;
 	uint32_t count = 0;
 
-	/* If this fails, the signature lacks the extensions' types, but only buffers need them. */
+	/*
+	 * If nna_device_get_extensions() fails, the signature lacks the extensions' types, which
+	 * only buffers need.
+	 */
 	if (nna_signature_needs_extensions(model))
 		nna_device_get_extensions(device, &extensions, &count, NULL);
 	*signature = nna_signature_create(model, extensions, count);

@@ -26,7 +26,7 @@ enum nn_status nna_take_prepare_options(struct nna_prepare_options *ours,
 					const struct nna_prepare_options *options,
 					struct nn_error *err);
 
-/* Creates a handle for a model of the kernel. If that fails, destroys the model. */
+/* Creates a handle for a model of the kernel, or destroys the model on failure. */
 enum nn_status nna_prepared_model_new(struct nna_device *device, uint32_t id,
 				      const struct nna_prepare_options *options,
 				      struct nna_prepared_model **prepared, struct nn_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The signature of a model: types and shapes of its main subgraph's inputs and outputs. The
+ * The signature of a model: types and shapes of the main subgraph's inputs and outputs. The
  * signature outlives the model.
  */
 #include <stdlib.h>

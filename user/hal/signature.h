@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The signature of a model: types and shapes of its main subgraph's inputs and outputs. The
+ * The signature of a model: types and shapes of the main subgraph's inputs and outputs. The
  * signature outlives the model.
  */
 #ifndef NN_HAL_SIGNATURE_H
@@ -9,11 +9,12 @@
 #include <nnaccel/device.h>
 #include <nnaccel/engine_model.h>
 
-/* An input or an output. */
+/* An input or an output of a model. */
 struct nna_signature_operand {
 	/*
-	 * The device's description of the type; NULL for a type of the NNAPI. For an extension's
-	 * type, the type in `operand` has elements of one byte: TENSOR_QUANT8_ASYMM or BOOL.
+	 * The device's description of an extension's type; NULL for a type of the NNAPI. For an
+	 * extension's type, `operand` has a type with elements of one byte: TENSOR_QUANT8_ASYMM or
+	 * BOOL.
 	 */
 	const struct nn_device_extension_item *type;
 	struct nn_operand operand;
@@ -27,7 +28,7 @@ struct nna_signature {
 
 /*
  * Copies the model's signature. The signature refers to `extensions` of the device, which must
- * outlive it. Returns NULL if memory runs out. nna_signature_free() accepts NULL.
+ * outlive the signature. Returns NULL if memory runs out; nna_signature_free() accepts NULL.
  */
 struct nna_signature *nna_signature_create(const struct nn_model *model,
 					   const struct nn_device_extension *extensions,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Copies callers' structures that begin with their size.
- */
+/* Copies callers' structures whose first field is the structure's size. */
 #include "sized.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Copies callers' structures that begin with their size.
- */
+/* Copies callers' structures whose first field is the structure's size. */
 #ifndef NN_HAL_SIZED_H
 #define NN_HAL_SIZED_H
 
@@ -18,9 +16,10 @@
 #define NNA_MAX_STRUCT 4096
 
 /*
- * Copies a caller's structure into this library's version, and fills the rest with zeros. `what` is
- * the structure's name for messages. Returns NN_INVALID_ARGUMENT if the caller's structure is
- * shorter than `least`, longer than NNA_MAX_STRUCT, or not zero beyond this library's version.
+ * Copies a caller's structure into this library's version of the structure, and fills the rest with
+ * zeros. `what` is the structure's name for messages. Returns NN_INVALID_ARGUMENT if the caller's
+ * structure is shorter than `least`, longer than NNA_MAX_STRUCT, or not zero beyond the size of
+ * this library's version.
  */
 enum nn_status nna_take_struct(void *ours, size_t size, size_t least, const void *callers,
 			       const char *what, struct nn_error *err);
@@ -32,8 +31,8 @@ enum nn_status nna_take_struct(void *ours, size_t size, size_t least, const void
 
 /*
  * Copies this library's version of a structure to a caller, at most *callers_size bytes. Fills the
- * caller's structure with zeros beyond this library's version. Sets *callers_size to the number of
- * bytes copied.
+ * caller's structure with zeros beyond the size of this library's version. Sets *callers_size to
+ * the number of bytes copied.
  */
 enum nn_status nna_give_struct(void *callers, uint32_t *callers_size, const void *ours, size_t size,
 			       size_t least, const char *what, struct nn_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slots of a burst: a hash table of the memories bound to them. The executing thread reads the
- * table without a lock while other threads remove memories.
+ * The slots of a burst: a hash table of the memories that are bound to slots. The executing thread
+ * reads the table without a lock while other threads remove memories.
  */
 #include "slots.h"
 
@@ -9,7 +9,7 @@
 
 #define FIRST_SIZE 16
 
-/* Marks a place whose memory was removed, so that searches continue beyond the place. */
+/* Marks a table entry whose memory was removed, so that searches continue beyond the entry. */
 static const char removed_place;
 #define REMOVED ((const struct nna_memory *)&removed_place)
 
@@ -26,8 +26,8 @@ void nna_slots_destroy(struct nna_slots *slots)
 }
 
 /*
- * Returns the memory's place in the table, or the free place that ends the search. The table always
- * has a free place.
+ * Returns the memory's entry in the table, or the free entry that ends the search. The table always
+ * has a free entry.
  */
 static struct nna_slot *search(const struct nna_slots *slots, const struct nna_memory *memory)
 {
@@ -59,7 +59,7 @@ bool nna_slots_find(const struct nna_slots *slots, const struct nna_memory *memo
 	return place;
 }
 
-/* Under the lock. Adds a memory. */
+/* Adds a memory to the table; the caller holds the lock. */
 static void insert(struct nna_slots *slots, const struct nna_memory *memory, uint32_t slot)
 {
 	struct nna_slot *place = search(slots, memory);
@@ -70,7 +70,7 @@ static void insert(struct nna_slots *slots, const struct nna_memory *memory, uin
 	slots->count++;
 }
 
-/* Under the lock. Keeps at most half of the places used. */
+/* Enlarges the table so that at most half of its entries are used; the caller holds the lock. */
 static bool make_room(struct nna_slots *slots)
 {
 	struct nna_slots bigger = { .size = FIRST_SIZE };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slots of a burst: a hash table of the memories bound to them. The executing thread reads the
- * table without a lock while other threads remove memories.
+ * The slots of a burst: a hash table of the memories that are bound to slots. The executing thread
+ * reads the table without a lock while other threads remove memories.
  */
 #ifndef NN_HAL_SLOTS_H
 #define NN_HAL_SLOTS_H
@@ -19,27 +19,30 @@ struct nna_slot {
 };
 
 struct nna_slots {
-	pthread_mutex_t lock;		/* held while the table is changed */
-	/* Slots, hashed by memory; after a collision a slot is in the next free place. */
+	pthread_mutex_t lock;		/* held by a thread that changes the table */
+	/* Slots, hashed by memory; after a collision a slot is in the next free entry. */
 	struct nna_slot *table;
 	uint32_t size;			/* a power of two, or 0 */
-	uint32_t taken;			/* number of places that hold or have held a memory */
-	uint32_t count;			/* number of places that hold a memory */
+	uint32_t taken;			/* number of entries that hold or have held a memory */
+	uint32_t count;			/* number of entries that hold a memory */
 };
 
 void nna_slots_init(struct nna_slots *slots);
 void nna_slots_destroy(struct nna_slots *slots);
 
 /*
- * Finds the slot of a memory. Only one thread at a time may find or add slots; the memory must
- * exist.
+ * Finds the slot of a memory. Only one thread at a time may find or add slots, and `memory` must
+ * exist during the call.
  */
 bool nna_slots_find(const struct nna_slots *slots, const struct nna_memory *memory,
 		    uint32_t *slot);
 /* Adds a memory; returns false if memory runs out. */
 bool nna_slots_add(struct nna_slots *slots, const struct nna_memory *memory, uint32_t slot);
 
-/* Removes a memory; any thread may call it. Returns false if the memory has no slot. */
+/*
+ * Removes a memory, and sets *slot to its slot. Any thread may call nna_slots_remove(). Returns
+ * false if the memory has no slot.
+ */
 bool nna_slots_remove(struct nna_slots *slots, const struct nna_memory *memory, uint32_t *slot);
 
 #endif /* NN_HAL_SLOTS_H */

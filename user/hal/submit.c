@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Submits work to the engine through the kernel and gets its answer. Work takes one system call, or
- * more if signals interrupt it.
+ * Submits work to the engine through the kernel and gets the engine's answer. Submission and answer
+ * take one system call, or more system calls if signals interrupt the first.
  */
 #include <errno.h>
 
@@ -38,7 +38,7 @@ int nna_fetch(const struct nna_device *device, uint32_t id, void *work, bool wai
 		*progress = w.out_progress;
 		return EINPROGRESS;
 	}
-	/* The submission still exists, and only this function's caller knows its id. */
+	/* Drop the submission, which still exists, because only the caller knows its id. */
 	nna_drop(device, id);
 	return error;
 }
@@ -55,6 +55,6 @@ int nna_ask(const struct nna_device *device, enum nnaccel_work kind, void *work)
 
 	if (error || s.out_state == NNACCEL_STATE_DONE)
 		return error;
-	/* A signal interrupted the call while the work was pending. */
+	/* A signal interrupted the system call while the work was pending, so fetch the answer. */
 	return nna_fetch(device, s.out_id, work, true, NULL);
 }

@@ -14,7 +14,7 @@
 struct nna_submission {
 	struct nna_prepared_model *prepared;
 	struct nna_execute_options options;
-	struct nna_request request;	/* the request; this library owns its arrays */
+	struct nna_request request;	/* the request; the submission owns the arrays */
 	struct nna_call call;
 	bool was_past;			/* the deadline had passed when the entry was prepared */
 	struct nnaccel_submit submit;
@@ -74,7 +74,10 @@ enum nn_status nna_submission_create(struct nna_prepared_model *prepared,
 	if (!status)
 		status = nna_call_begin(&s->call, prepared, &s->request, err);
 	if (!status) {
-		/* Encode the attributes now, because the caller may free them after this call. */
+		/*
+		 * Encode the attributes now, because the caller may free the attributes after this
+		 * call.
+		 */
 		status = nna_call_translate(&s->call, &s->options, err);
 		if (status)
 			nna_call_end(&s->call);

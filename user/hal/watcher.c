@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The watcher: a thread of each device that wakes threads waiting for a burst's rings when the
- * burst ends. The kernel reports the end by EPOLLHUP.
+ * The watcher: a thread of each device that wakes threads which wait for a burst's rings when the
+ * burst ends. The kernel reports the end of a burst by EPOLLHUP.
  */
 #include <errno.h>
 #include <signal.h>
@@ -46,7 +46,7 @@ static void *watch(void *arg)
 	}
 }
 
-/* Starts the thread, in which all of the application's signals are blocked. */
+/* Starts the watcher's thread, in which all of the application's signals are blocked. */
 static int start_thread(struct nna_device *device)
 {
 	sigset_t all, before;
@@ -84,7 +84,10 @@ static int start(struct nna_device *device)
 
 int nna_watcher_add(struct nna_device *device, struct nna_burst *burst, int fd)
 {
-	/* Epoll always reports EPOLLHUP, so no other event is requested; one report is enough. */
+	/*
+	 * Epoll always reports EPOLLHUP, so request no other event; EPOLLET limits the reports to
+	 * one.
+	 */
 	struct epoll_event hup = { .events = EPOLLET, .data.ptr = burst };
 	int error = device->watcher.epoll < 0 ? start(device) : 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The watcher: a thread of each device that wakes threads waiting for a burst's rings when the
- * burst ends. The kernel reports the end by EPOLLHUP.
+ * The watcher: a thread of each device that wakes threads which wait for a burst's rings when the
+ * burst ends. The kernel reports the end of a burst by EPOLLHUP.
  */
 #ifndef NN_HAL_WATCHER_H
 #define NN_HAL_WATCHER_H
@@ -14,8 +14,8 @@ struct nna_device;
 
 struct nna_watcher {
 	pthread_t thread;
-	pid_t process;		/* a forked child has no such thread */
-	int epoll;		/* epoll file of the watcher; -1 if there is no thread yet */
+	pid_t process;		/* process that has the watcher's thread */
+	int epoll;		/* epoll file of the watcher; -1 before the thread starts */
 	int stop;		/* eventfd */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AHardwareBuffer: allocates, counts references, describes buffers, and sends them to other
- * processes.
+ * AHardwareBuffer: allocates buffers, counts references, describes buffers, and sends buffers to
+ * other processes.
  */
 #define _GNU_SOURCE
 #include "hwbuffer/buffer.h"
@@ -47,8 +47,8 @@ static int add_file(AHardwareBuffer *b, uint32_t plane)
 	if (end > b->files[i].size)
 		b->files[i].size = end;
 	/*
-	 * Only dma-bufs are measured by a seek. In other files it would move the offset that the
-	 * application's descriptor shares.
+	 * Measure only dma-bufs by a seek. A seek in a regular file would move the offset that the
+	 * file shares with the application's descriptor.
 	 */
 	size = S_ISREG(new.st_mode) ? new.st_size : lseek(b->files[i].fd, 0, SEEK_END);
 	return size < 0 || (uint64_t)size < end ? -EINVAL : 0;
@@ -76,7 +76,7 @@ int buffer_new(const AHardwareBuffer_Desc *desc, const struct nna_hardware_layou
 	return error;
 }
 
-/* Does the same as buffer_new() if all planes lie in one file. */
+/* Makes a buffer like buffer_new(), with all planes in the file `fd`. */
 static int buffer_new_in(int fd, const AHardwareBuffer_Desc *desc,
 			 struct nna_hardware_layout *layout, AHardwareBuffer **buffer)
 {
@@ -85,7 +85,7 @@ static int buffer_new_in(int fd, const AHardwareBuffer_Desc *desc,
 	return buffer_new(desc, layout, buffer);
 }
 
-/* Allocates memory of the device. The dma-buf outlives the context in which it was made. */
+/* Allocates device memory as a dma-buf, which outlives the open device that made the dma-buf. */
 static int allocate_on_device(uint64_t size, int *fd)
 {
 	struct nna_device *device = NULL;
@@ -239,8 +239,8 @@ int AHardwareBuffer_getId(const AHardwareBuffer *buffer, uint64_t *outId)
 #define HANDLE_MAGIC 0x4248414e		/* "NAHB" */
 
 /*
- * The message that is sent with the fds, one for each plane. Sender and receiver run on the same
- * machine.
+ * The message that describes a buffer; a process sends it with the fds, one for each plane. Sender
+ * and receiver run on the same machine.
  */
 struct handle {
 	uint32_t magic;
@@ -268,7 +268,7 @@ int AHardwareBuffer_sendHandleToUnixSocket(const AHardwareBuffer *buffer, int so
 
 	if (!buffer)
 		return -EINVAL;
-	/* Padding goes, too. */
+	/* Clear the whole message, because its padding is also sent. */
 	memset(&handle, 0, sizeof(handle));
 	memset(&control, 0, sizeof(control));
 	handle.magic = HANDLE_MAGIC;
@@ -295,8 +295,8 @@ int AHardwareBuffer_sendHandleToUnixSocket(const AHardwareBuffer *buffer, int so
 
 /*
  * Returns whether memory from another process cannot be truncated, because access beyond the end of
- * a file kills this process. A dma-buf never changes its size, and a memfd must be sealed. Other
- * files can be truncated.
+ * a file kills this process. A dma-buf never changes its size, and a sealed memfd cannot shrink.
+ * All other files can be truncated.
  */
 static bool is_lasting(int fd)
 {
@@ -308,9 +308,7 @@ static bool is_lasting(int fd)
 	return !fstat(fd, &st) && !S_ISREG(st.st_mode);
 }
 
-/*
- * Makes the buffer that a received message describes, with the same checks as the functions above.
- */
+/* Makes the buffer that a received message describes, with the same checks as for a new buffer. */
 static int take_handle(const struct handle *handle, const int *fds, size_t num_fds,
 		       AHardwareBuffer **buffer)
 {

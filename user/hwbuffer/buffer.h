@@ -27,7 +27,7 @@ struct AHardwareBuffer {
 	struct hardware_file files[NNA_HARDWARE_PLANES];
 	uint32_t file_of[NNA_HARDWARE_PLANES];	/* of each plane */
 
-	pthread_mutex_t lock;		/* protects the files' mappings and the following fields */
+	pthread_mutex_t lock;		/* protects the files' mappings and the next fields */
 	bool is_read_only;		/* the mappings */
 	uint64_t locked;	/* flags of DMA_BUF_IOCTL_SYNC for accesses in progress */
 	unsigned int locks;
@@ -39,8 +39,8 @@ struct hardware_format {
 	uint32_t fourcc;		/* DRM_FORMAT_; 0: BLOB */
 	uint32_t num_planes;
 	uint8_t pixel_bytes;		/* bytes of a pixel in the first plane */
-	uint8_t multiple_x, multiple_y;	/* width and height are multiples of these */
-	uint8_t chroma_bytes;		/* bytes of two adjacent pixels in each further plane */
+	uint8_t multiple_x, multiple_y;	/* divisors of width and height */
+	uint8_t chroma_bytes;		/* bytes of two adjacent pixels in planes 1 and 2 */
 	bool cr_first;			/* Cr comes before Cb */
 };
 
@@ -56,9 +56,9 @@ static inline bool layout_has_cr_first(uint32_t fourcc)
 }
 
 /*
- * Computes the layout for a description whose planes are in one file. `stride` is in bytes; 0
- * selects the default. Returns 0 or -EINVAL, and sets *end to the number of bytes of the file up to
- * the end of the last row.
+ * Computes the layout for a description whose planes are in one file. `stride` is in bytes;
+ * `stride` 0 selects the default stride. Returns 0 or -EINVAL, and sets *end to the number of the
+ * file's bytes up to the end of the last row.
  */
 int layout_init(const AHardwareBuffer_Desc *desc, uint64_t offset, uint32_t stride,
 		struct nna_hardware_layout *layout, uint64_t *end);

@@ -12,7 +12,7 @@
 /*
  * DRM's names list the components of a little-endian number from the highest bits down. If several
  * rows have the same AHARDWAREBUFFER_FORMAT_, the first row is allocated: for flexible YUV 4:2:0
- * this is NV12.
+ * the first row is NV12.
  */
 static const struct hardware_format formats[] = {
 	{ AHB(R8G8B8A8_UNORM), FOURCC('A', 'B', '2', '4'), 1, 4, 1, 1, 0, false },
@@ -61,7 +61,7 @@ uint64_t layout_plane_end(const struct nna_hardware_plane *plane)
 	return end;
 }
 
-/* Sets all fields of a layout except the places of planes. */
+/* Sets all fields of a layout except the planes' files, offsets and strides. */
 static bool init_planes(const struct hardware_format *format, uint32_t width, uint32_t height,
 			struct nna_hardware_layout *layout)
 {
@@ -107,7 +107,7 @@ int layout_init(const AHardwareBuffer_Desc *desc, uint64_t offset, uint32_t stri
 	for (uint32_t i = 0; i < layout->num_planes; i++) {
 		struct nna_hardware_plane *plane = &layout->planes[i];
 
-		/* In a further plane, two adjacent pixels of a row share chroma_bytes. */
+		/* In a chroma plane, two adjacent pixels of a row share chroma_bytes. */
 		plane->stride = (uint32_t)(i ? row_stride / 2 * format->chroma_bytes /
 						format->pixel_bytes : row_stride);
 		plane->offset = offset;

@@ -12,7 +12,10 @@
 
 #include "hwbuffer/buffer.h"
 
-/* Notifies the exporter of an access; a memfd has no exporter and needs no cache maintenance. */
+/*
+ * Notifies a dma-buf's exporter of an access; a memfd has no exporter and needs no cache
+ * maintenance.
+ */
 static int sync_fd(int fd, uint64_t flags)
 {
 	struct dma_buf_sync sync = { flags };
@@ -45,7 +48,7 @@ static bool rect_is_inside(const AHardwareBuffer *b, const ARect *rect)
 			 (uint32_t)rect->bottom <= b->desc.height);
 }
 
-/* Under the lock. */
+/* Maps a file of a buffer; the caller holds the lock. */
 static int map(AHardwareBuffer *b, struct hardware_file *file)
 {
 	int prot = PROT_READ | PROT_WRITE;
@@ -54,7 +57,7 @@ static int map(AHardwareBuffer *b, struct hardware_file *file)
 	if (file->map)
 		return 0;
 	at = mmap(NULL, file->size, prot, MAP_SHARED, file->fd, 0);
-	/* A camera's buffer may be read-only. */
+	/* Map for reading only, because a camera's buffer may be read-only. */
 	if (at == MAP_FAILED && errno == EACCES) {
 		at = mmap(NULL, file->size, PROT_READ, MAP_SHARED, file->fd, 0);
 		b->is_read_only = true;
@@ -66,8 +69,8 @@ static int map(AHardwareBuffer *b, struct hardware_file *file)
 }
 
 /*
- * Notifies the exporters of the first `count` files. At the end of an access all are notified, even
- * after an error. Returns the first error.
+ * Notifies the exporters of the first `count` files. At the end of an access, notifies all
+ * exporters, even after an error. Returns the first error.
  */
 static int sync_files(const AHardwareBuffer *b, uint32_t count, uint64_t flags)
 {
@@ -104,7 +107,8 @@ static int begin(AHardwareBuffer *b, uint64_t flags, void *data[NNA_HARDWARE_PLA
 }
 
 /*
- * Returns the flags of DMA_BUF_IOCTL_SYNC for a usage; 0 if it has no CPU access or has other bits.
+ * Returns the flags of DMA_BUF_IOCTL_SYNC for a usage; 0 if the usage has no CPU access or has
+ * other bits.
  */
 static uint64_t sync_flags(uint64_t usage)
 {
@@ -126,8 +130,8 @@ int nna_hardware_buffer_lock(AHardwareBuffer *buffer, uint64_t usage,
 }
 
 /*
- * Waits for the fence, closes it in any case, and locks the buffer. `out` is the caller's pointer,
- * or NULL.
+ * Waits for `fence`, closes `fence` even on failure, and locks the buffer. `out` is the
+ * application's output pointer, or NULL, which is an error.
  */
 static int lock(AHardwareBuffer *buffer, uint64_t usage, int32_t fence, const ARect *rect,
 		const void *out, void *data[NNA_HARDWARE_PLANES])
@@ -166,9 +170,9 @@ int AHardwareBuffer_lockAndGetInfo(AHardwareBuffer *buffer, uint64_t usage, int3
 }
 
 /*
- * Describes the samples of planes in the NDK's form. If an image has two planes, the second one has
- * Cb and Cr; NV21 has Cr first. Otherwise each plane has its own description, and YVU420 has Cr
- * first.
+ * Describes the samples of planes in the NDK's form. If an image has two planes, the second plane
+ * has Cb and Cr; NV21 has Cr first. In an image of three planes, each plane has one component, and
+ * YVU420 has Cr first.
  */
 static void tell_planes(const AHardwareBuffer *b, void *const data[NNA_HARDWARE_PLANES],
 			AHardwareBuffer_Planes *out)
@@ -181,7 +185,7 @@ static void tell_planes(const AHardwareBuffer *b, void *const data[NNA_HARDWARE_
 		.planes = { { data[0], l->pixel_bytes, l->planes[0].stride } },
 	};
 	for (uint32_t i = 1; i < out->planeCount; i++) {
-		/* The index of the plane with this colour component. */
+		/* The position of colour component i in memory: 1 or 2. */
 		uint32_t nth = cr_first ? 3 - i : i;
 		uint32_t of = l->num_planes == 2 ? 1 : nth;
 		uint8_t *first = data[of];
