@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measures accesses to memory through the kernel module and an engine. The benchmark compares
- * copies into and out of buffers of memory domains with memcpy(). It also compares executions on
- * memory that a burst keeps mapped with executions on memory that is new each time. The program
- * runs in the VM.
+ * copies into and out of buffers of memory domains with memcpy(). The benchmark also compares
+ * executions on memory that a burst keeps mapped with executions on memory that is new each time.
+ * The program runs in the VM.
  */
 #define _GNU_SOURCE
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The smallest client of libnnaccel: builds a model that adds two tensors,
- * prepares it, and runs it on memory that it shares with the engine.
+ * The smallest client of libnnaccel: builds and prepares a model that adds two tensors, and runs
+ * the model on memory that the client shares with the engine.
  */
 #include <stdio.h>
 

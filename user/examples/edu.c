@@ -135,7 +135,7 @@ static void count(const ANeuralNetworksDevice *device)
 	ANeuralNetworksCompilation_free(compilation);
 }
 
-/* Makes a memfd that can hold an image, maps it, and makes an NNAPI memory of it. */
+/* Makes a memfd for an image, maps the memfd, and makes an NNAPI memory of the memfd. */
 static uint8_t *make_memory(ANeuralNetworksMemory **memory)
 {
 	int fd = memfd_create("image", MFD_CLOEXEC);

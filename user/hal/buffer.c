@@ -469,7 +469,7 @@ enum nn_status nna_buffer_read(struct nna_buffer *buffer, void *data, uint64_t s
 	return copy_out(buffer, &to, err);
 }
 
-/* Checks the shape of a write, and enlarges the buffer if it is too small. */
+/* Checks the shape of a write, and enlarges the buffer if the buffer is too small. */
 static enum nn_status begin_write(struct nna_buffer *b, uint64_t size, uint32_t rank,
 				  const uint32_t *dims, struct nn_operand *shape, uint32_t *id,
 				  struct nn_error *err)
@@ -678,8 +678,8 @@ void nna_buffers_out(struct nna_buffer_uses *uses, const struct nna_request *req
 {
 	*again = false;
 	/*
-	 * An execution with this error most likely never began. If it began, the kernel knows the
-	 * buffer's state.
+	 * An execution that failed with NN_INVALID_ARGUMENT most likely never began. If such an
+	 * execution began, the kernel knows the buffer's state.
 	 */
 	if (status == NN_INVALID_ARGUMENT)
 		return;

@@ -33,7 +33,7 @@ struct nna_burst {
 	struct nn_region doorbell;
 	struct nna_slots slots;
 
-	atomic_flag busy;		/* set by the thread that uses the following fields */
+	atomic_flag busy;		/* set by the thread that uses the fields that follow */
 	bool broken;			/* the rings are corrupt, so nothing uses them any more */
 	struct nn_ring ring;
 	struct nnaccel_datum *datums;	/* [capacity] */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The compilation cache: copies the parts of a prepared model that the engine writes to the
- * caller's files, and back. The engine never gets the caller's files.
+ * The compilation cache: copies a prepared model's parts from the engine to the caller's files, and
+ * back. The engine never gets the caller's files.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -48,8 +48,8 @@ void nna_cache_files_close(struct nna_cache_files *files);
 
 /*
  * Writes all parts of an entry that was opened for writing. A data file that already has the right
- * bytes is not written, even if a loaded model keeps it locked. If writing fails, the first file is
- * empty, so the entry counts as empty.
+ * bytes is not written, even if a loaded model keeps the file locked. If writing fails, the first
+ * file is empty, so the entry counts as empty.
  */
 enum nn_status nna_cache_files_write(struct nna_cache_files *files,
 				     const struct nna_cache_bytes *parts, struct nn_error *err);

@@ -60,7 +60,7 @@ struct nna_device {
 	pthread_mutex_t fences_lock;
 	struct nna_fence *fences;
 
-	pthread_mutex_t bursts_lock;	/* taken by threads without other locks */
+	pthread_mutex_t bursts_lock;	/* a thread that takes it holds no other lock */
 	struct nna_burst *bursts;
 	struct nna_watcher watcher;	/* notices that a burst's worker has ended */
 };
@@ -73,8 +73,8 @@ void nna_device_put(struct nna_device *device);
 
 /*
  * Returns whether this process opened the device. In a forked child the kernel rejects all calls on
- * the device. In a child, threads that exist only in the parent may hold the device's locks. So
- * functions that free objects take no lock in a child.
+ * the device. In a forked child, threads that exist only in the parent may hold the device's locks.
+ * So functions that free objects take no lock in a child.
  */
 bool nna_device_is_ours(const struct nna_device *device);
 

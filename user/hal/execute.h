@@ -62,8 +62,8 @@ enum nn_status nna_take_options(struct nna_execute_options *ours,
 				const struct nna_execute_options *options, struct nn_error *err);
 
 /*
- * Initialises a call, and checks the request's memories and takes references to them. The caller
- * must not move struct nna_call after nna_call_begin(). After NN_OK, the caller must call
+ * Initialises a call, checks the request's memories, and takes references to these memories. The
+ * caller must not move struct nna_call after nna_call_begin(). After NN_OK, the caller must call
  * nna_call_end().
  */
 enum nn_status nna_call_begin(struct nna_call *call, const struct nna_prepared_model *prepared,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory that the device can access: allocates and imports pools of the kernel, maps pools, and
- * exports them to other processes.
+ * exports pools to other processes.
  */
 #define _GNU_SOURCE
 #include <errno.h>

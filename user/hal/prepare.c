@@ -87,7 +87,7 @@ static enum nn_status encode_moved(struct nn_model *model, struct nn_pool *pools
 	return status;
 }
 
-/* Checks a model against its memories and serialises it. */
+/* Checks a model against its memories and serialises the model. */
 static enum nn_status encode(const struct nn_model *model, struct nna_memory *const *memories,
 			     void **wire, size_t *size, struct nn_error *err)
 {
@@ -535,7 +535,7 @@ enum nn_status nna_preparation_finish(struct nna_preparation *p,
 	if (status)
 		return status;
 	status = nna_prepared_model_new(p->device, p->work.out_model, &p->options, prepared, err);
-	/* The model now belongs to *prepared or was destroyed, so `p` must not free it. */
+	/* The model now belongs to *prepared or was destroyed, so `p` must not free the model. */
 	p->error = ENOENT;
 	if (status)
 		return status;

@@ -14,7 +14,7 @@ struct nna_prepared_model {
 	bool low_power;
 	/* signature of the model; NULL if the model came from a cache */
 	struct nna_signature *signature;
-	struct nna_deferred *deferred;	/* NULL if nothing is saved later */
+	struct nna_deferred *deferred;	/* state of the deferred save; NULL if none */
 };
 
 /*

@@ -170,9 +170,9 @@ int AHardwareBuffer_lockAndGetInfo(AHardwareBuffer *buffer, uint64_t usage, int3
 }
 
 /*
- * Describes the samples of planes in the NDK's form. If an image has two planes, the second plane
- * has Cb and Cr; NV21 has Cr first. In an image of three planes, each plane has one component, and
- * YVU420 has Cr first.
+ * Fills in the NDK's AHardwareBuffer_Planes for a locked image. If an image has two planes, the
+ * second plane has Cb and Cr; NV21 has Cr first. In an image of three planes, each plane has one
+ * component, and YVU420 has Cr first.
  */
 static void tell_planes(const AHardwareBuffer *b, void *const data[NNA_HARDWARE_PLANES],
 			AHardwareBuffer_Planes *out)

@@ -115,7 +115,7 @@ void choose(struct lowering *t, uint32_t condition, const struct shape *c)
 		return set_out(t, 0, where_bool(t, &shape), &shape);
 	x = expanded(t, in(t, 1), a, &shape);
 	y = expanded(t, in(t, 2), b, &shape);
-	/* TILE does not support bool, but "or false" broadcasts. */
+	/* TILE does not support bool, so broadcast bools by LOGICAL_OR with false. */
 	if (!is_of_shape(t, condition, rank, dims)) {
 		condition = broadcast(t, NN(LOGICAL_OR), condition, c,
 				      zeros(t, condition, rank, dims), &shape, &shape);

@@ -35,7 +35,8 @@ struct lowering {
 	struct builder *b;
 	bool refused;
 	char reason[200];
-	uint64_t work;			/* number of multiplications, or else of elements */
+	/* Number of multiplications; number of elements for a node that does not multiply. */
+	uint64_t work;
 	uint64_t written;		/* elements that operations except RESHAPE write */
 	int32_t fused;			/* FuseCode of the node's arithmetic */
 	const struct devices *devices;	/* devices to ask; NULL if none */
@@ -111,7 +112,7 @@ uint32_t constant(struct lowering *t, uint32_t like, uint32_t rank, const uint32
 /* Makes a constant of integers; the builder copies the integers. */
 uint32_t constant_ints(struct lowering *t, uint32_t rank, const uint32_t *dims,
 		       const int32_t *values);
-/* Copies int64 numbers to memory of the builder as int32. Rejects numbers that do not fit. */
+/* Copies int64 numbers to memory of the builder as int32; rejects numbers that exceed int32. */
 const int32_t *narrowed(struct lowering *t, const int64_t *data, int64_t count);
 /* Makes a constant of shape [1] with the type of `like`. */
 uint32_t number(struct lowering *t, uint32_t like, float value);
@@ -136,7 +137,7 @@ uint32_t rows_from(struct lowering *t, uint32_t x, uint64_t first, uint32_t rows
 		   uint32_t columns);
 /* Makes an operand for a result, with the type of `like`. */
 uint32_t result(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims);
-/* Makes an operand for a result, with this type, scale and zero point. */
+/* Makes an operand for a result, with type `type`, scale `scale` and zero point `zero`. */
 uint32_t result_scaled(struct lowering *t, int32_t type, float scale, int32_t zero, uint32_t rank,
 		       const uint32_t *dims);
 /* Makes an operand for a result, with the type and shape of x. */
@@ -166,7 +167,7 @@ uint32_t unary(struct lowering *t, int32_t type, uint32_t x);
 uint32_t dequantised(struct lowering *t, uint32_t x, int32_t type);
 /* Emits CAST to the OperandCode `type`, unless x has this type. */
 uint32_t cast(struct lowering *t, uint32_t x, int32_t type);
-/* Emits an operation of x and a number, whose shape is [1]. */
+/* Emits operation `type` on x and a number of shape [1]. */
 uint32_t with_number(struct lowering *t, int32_t type, uint32_t x, float value);
 /*
  * Emits ADD, SUB, MUL or DIV of operands with at most four dimensions. Operand a has the result's

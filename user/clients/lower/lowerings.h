@@ -190,7 +190,7 @@ uint32_t pooled(struct lowering *t, int32_t code, uint32_t x, const struct windo
 uint32_t global_pooled(struct lowering *t, int32_t code, uint32_t x, const struct shape *shape);
 struct conv {
 	struct window w;
-	int32_t code;			/* ..._CONV_2D of the NNAPI or of the project's extension */
+	int32_t code;			/* a CONV_2D code of the NNAPI or of our extension */
 	uint32_t outputs, groups, inner;	/* inner: channels of a filter */
 	uint32_t x, filter, bias;
 	int32_t form;				/* of clients/dynamic.h */

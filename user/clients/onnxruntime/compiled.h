@@ -43,9 +43,9 @@ struct compiled {
  * Translates a graph for inputs of certain shapes and compiles it. `shapes` has the shape of each
  * input, and after these a second shape for each input. If the model is compiled for an input's
  * values, the dimensions of the input's second shape are these values; otherwise the second shape
- * has rank -1. `in` and `out` are the values of the run's inputs and outputs. On failure returns
- * NULL with a message, and sets *result to the devices' ResultCode, or to NO_ERROR if the devices
- * did not cause the failure.
+ * has rank -1. `in` and `out` are the graph's values that are the inputs and outputs of a run. On
+ * failure returns NULL with a message, and sets *result to the devices' ResultCode, or to NO_ERROR
+ * if the devices did not cause the failure.
  */
 struct compiled *compiled_new(const struct graph *graph, const struct options *options,
 			      const struct devices *devices, const struct shape *shapes,

@@ -20,10 +20,10 @@ struct dynamic_node {
 	enum { NO_PART, SILENT, LAST } part;
 	/* First node of the pattern: DynamicQuantizeLinear, or the first node of GELU. */
 	const struct node *quantise;
-	const struct node *product;		/* NULL for GELU; from here on: fields for LAST */
-	uint32_t scales;			/* value (NO_VALUE: none) of the weights' scales */
+	const struct node *product;		/* NULL for GELU; set, as later fields, for LAST */
+	uint32_t scales;			/* value of the weights' scales, or NO_VALUE */
 	uint32_t zeros;				/* value of the zero points, or NO_VALUE */
-	uint32_t bias;				/* the value, or NO_VALUE */
+	uint32_t bias;				/* graph value of the bias, or NO_VALUE */
 };
 
 /*

@@ -22,7 +22,7 @@ struct qlinear {
 struct translated {
 	bool ready;	/* the shape is known, and the value is constant or has an operand */
 	struct shape shape;
-	uint32_t operand;	/* constants and inputs have none until their first use */
+	uint32_t operand;	/* operand; constants and inputs: from first use on */
 	/* elements of a constant, in the value's ONNX type; otherwise NULL */
 	const void *data;
 	bool quantised;			/* scale and zero point are known */
@@ -36,7 +36,7 @@ struct translation {
 	const struct graph *graph;
 	struct translated *values;
 	const struct node *node;
-	bool *done;	/* for each node: translated as part of another node */
+	bool *done;	/* for each node: true if translated with another node */
 	struct dynamic_node *dynamic;	/* for each node; see dynamic.h */
 	/* The inputs of the node in translation if it is a QLinear operator, otherwise NULL. */
 	const struct qlinear *qlinear;
@@ -124,7 +124,10 @@ void set_out_data(struct lowering *t, uint32_t index, int type, const void *data
 struct translation *translation_new(const struct graph *graph, struct builder *b,
 				    const struct devices *devices);
 void translation_free(struct translation *t);
-/* Sets the shape of an input of the graph. Must be called before nodes are translated. */
+/*
+ * Sets the shape of an input of the graph. The caller must set input shapes before it translates
+ * nodes.
+ */
 void translation_input(struct translation *t, uint32_t value, const struct shape *shape);
 /*
  * Translates a node. If the node is rejected, returns false, sets t->reason, and records nothing.

@@ -39,8 +39,8 @@ static uint32_t wanted_level(void)
 }
 
 /*
- * Fills the table before any other code can get a pointer to the table. Afterwards the table does
- * not change.
+ * Fills the table, which does not change later, before any other code can get a pointer to the
+ * table.
  */
 __attribute__((constructor)) static void fill_table(void)
 {

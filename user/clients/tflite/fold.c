@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lets TensorFlow Lite compute values that depend only on shapes before it runs the graph. For
- * example, models compute the shape for a RESHAPE from the output of SHAPE. Versions up to 2.14
- * compute such a shape only when they run the graph, so shapes after the RESHAPE are unknown until
- * the run. Versions after 2.14 compute such a shape when they prepare the graph. This file wraps
- * the functions of nodes that compute shapes, so that versions up to 2.14 also compute shapes when
- * they prepare the graph.
+ * Lets TensorFlow Lite compute, before it runs the graph, all values that depend only on shapes.
+ * For example, models compute the shape for a RESHAPE from the output of SHAPE. TensorFlow Lite up
+ * to 2.14 computes the shape for a RESHAPE only when it runs the graph, so shapes after the RESHAPE
+ * are unknown until the run. Versions after 2.14 compute the shape for a RESHAPE when they prepare
+ * the graph. This file wraps the functions of nodes that compute shapes, so that versions up to
+ * 2.14 also compute shapes when they prepare the graph.
  */
 #include <stdlib.h>
 

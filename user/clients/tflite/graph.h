@@ -21,7 +21,7 @@ struct graph_port {
 	/* output tensor that the value is also copied to; or NO_TENSOR */
 	int also;
 	bool is_wide;			/* the tensor is int64, the operand int32 */
-	bool is_cut;			/* only the tensor's low 32 bits matter; else index */
+	bool is_cut;			/* true: low 32 bits of int64; false: an index */
 	uint32_t size;
 };
 
@@ -32,7 +32,7 @@ struct graph {
 	struct builder b;
 	struct tfl_context *context;
 	uint32_t *operand_of;	/* operand of each tensor; NO_OPERAND until used */
-	bool *produced;			/* for each tensor: true if a node here writes it */
+	bool *produced;			/* tensors that nodes of the partition write */
 	/* for each tensor: true if only the low 32 bits of the tensor's int64 numbers matter */
 	bool *is_cut;
 	struct graph_port *states;

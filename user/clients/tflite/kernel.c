@@ -167,8 +167,8 @@ static int find_ports(struct kernel *k, struct tfl_context *context)
 }
 
 /*
- * Returns the number of the first member that NNAPI or the device refuses; -1 if they accept all
- * members.
+ * Returns the number of the first member that NNAPI or the device refuses; -1 if all members are
+ * accepted.
  */
 static int find_refused(struct kernel *k)
 {

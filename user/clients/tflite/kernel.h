@@ -19,7 +19,7 @@ struct place {
 /* A tensor whose value determines the shape of another tensor in a deferred partition. */
 struct pin {
 	int tensor;
-	int allocation;			/* type while the tensor does not look constant */
+	int allocation;			/* allocation type before deferred_pin() */
 };
 
 struct kernel {
@@ -30,7 +30,7 @@ struct kernel {
 	int num_outputs;
 
 	bool is_deferred;		/* the shapes are known only when the kernel runs */
-	bool is_whole;			/* nearly the whole graph: no minimum of work */
+	bool is_whole;			/* nearly the whole graph, so never too small */
 	/*
 	 * The parts of a deferred kernel, each with consecutive nodes: see deferred.c. The fields
 	 * from is_left to num_pins are only for kernels that are parts.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The nodes of a partition. TensorFlow Lite's functions compute the shapes of these nodes and, if
- * NNAPI cannot, the values.
+ * The nodes of a partition. TensorFlow Lite's functions compute the shapes of a partition's nodes
+ * and, if NNAPI cannot, the values.
  */
 #ifndef NN_TFLITE_MEMBERS_H
 #define NN_TFLITE_MEMBERS_H

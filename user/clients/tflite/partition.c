@@ -150,8 +150,8 @@ static bool follows_shapes(const struct choice *c, const struct candidate *n)
 }
 
 /*
- * Lets TensorFlow Lite compute shapes when it prepares, if they depend on values that depend only
- * on other shapes. TensorFlow Lite prepares nodes only up to the first node whose output shapes are
+ * Lets TensorFlow Lite compute, when it prepares, shapes that depend on values which depend only on
+ * other shapes. TensorFlow Lite prepares nodes only up to the first node whose output shapes are
  * known at run time. The nodes after that node are prepared when they run.
  */
 static bool fold_shapes(struct choice *c)

@@ -35,9 +35,9 @@ struct blob_store;
 
 /*
  * The slow part of a get, a put or a check, and the result of this part. The function
- * blob_work_run() does the slow part. It does not use the store, and takes time proportional to the
- * entry's size. Any thread may call blob_work_run(), with only one put at a time. After
- * blob_work_run(), blob_store_end() returns the result.
+ * blob_work_run() does the slow part. The slow part does not use the store, and takes time
+ * proportional to the entry's size. Any thread may call blob_work_run(), with only one put at a
+ * time. After blob_work_run(), blob_store_end() returns the result.
  */
 struct blob_work {
 	bool done;			/* a get is finished; blob_work_run() has nothing to do */

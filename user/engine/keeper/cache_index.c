@@ -120,7 +120,7 @@ struct cache_index {
 	bool counted;			/* the counts are valid for data_version `counted_at` */
 	int64_t counted_at;		/* data_version of the database when rows were counted */
 	int64_t known_at;		/* data_version for which `known` is valid */
-	uint64_t asked_ns;		/* when data_version was read last */
+	uint64_t asked_ns;		/* time of the last read of data_version */
 	struct use known[MAX_KNOWN];
 	unsigned int num_known;
 };
@@ -519,8 +519,8 @@ static int trim(struct cache_index *index, const struct use *use, int64_t *of_us
 }
 
 /*
- * Writes the times of use that are kept in memory. Must run within a transaction. Returns
- * SQLITE_DONE or an error.
+ * Writes the times of use that are kept in memory. The caller must have begun a transaction.
+ * Returns SQLITE_DONE or an error.
  */
 static int write_uses(struct cache_index *index)
 {

@@ -40,8 +40,8 @@ bool cache_index_begin(struct cache_index *index);
 bool cache_index_commit(struct cache_index *index);
 
 /*
- * Returns whether an error has already rolled the batch back. After such an error, calls do nothing
- * until cache_index_commit().
+ * Returns whether an error has already rolled the batch back. After an error in a batch, calls do
+ * nothing until cache_index_commit().
  */
 bool cache_index_batch_failed(const struct cache_index *index);
 
@@ -68,15 +68,15 @@ enum message_kind cache_index_query(struct cache_index *index, uint32_t uid,
 				     const uint8_t hash[DIGEST_SIZE]);
 
 /*
- * Writes the times of use that are not on the disk yet. The keeper calls this function when it is
- * idle.
+ * Writes the times of use that are not on the disk yet. The keeper calls cache_index_flush() when
+ * the keeper is idle.
  */
 void cache_index_flush(struct cache_index *index);
 
 /*
  * Returns the database, which the store of plans shares with the index. Returns NULL if there is no
- * database. Also returns NULL if a statement of the current transaction failed. SQLite has rolled
- * such a transaction back, and no statement may run before cache_index_commit().
+ * database. Also returns NULL if a statement of the current transaction failed. SQLite rolls a
+ * failed transaction back, and no statement may run before cache_index_commit().
  */
 struct sqlite3;
 struct sqlite3 *cache_index_db(struct cache_index *index);
@@ -97,7 +97,7 @@ int64_t cache_index_tick(struct cache_index *index);
 void cache_index_used(struct cache_index *index, int64_t file);
 
 /*
- * Logs an error of the database. If the error is damage, replaces the database by a new one.
+ * Logs an error of the database. If the error is damage, replaces the database by a new database.
  * Returns CACHE_FAILED.
  */
 enum message_kind cache_index_failed(struct cache_index *index, int error);

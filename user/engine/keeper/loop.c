@@ -68,7 +68,7 @@ struct task {
 	uint32_t uid;
 	struct message request;
 	enum stage stage;
-	enum queue_kind to;	/* next queue, unless `ended`: then the task is done */
+	enum queue_kind to;	/* next queue; unused once `ended` is set */
 	bool ended;
 	struct message answer;
 	int file;			/* file to be sent with the answer, or -1 */
@@ -166,8 +166,8 @@ static bool pay(uint64_t *paid_ns, uint64_t price, uint64_t most, uint64_t now)
 }
 
 /*
- * Returns whether a user may store now. A user who stores too often must wait, even if the user
- * switches to another worker.
+ * Returns whether a user may store an entry now. A user who stores too often must wait, even if the
+ * user switches to another worker.
  */
 static bool may_store(struct keep *k, uint32_t uid)
 {
@@ -284,7 +284,7 @@ static void show_users(struct keep *k, struct task *t)
 	t->file = -1;
 }
 
-/* Begins to check all entries. The verifying thread then reads the files. */
+/* Begins to check all entries. The verifying thread later reads the entries' files. */
 static void check_plans(struct keep *k, struct task *t)
 {
 	t->answer.kind = CACHE_FAILED;
@@ -359,8 +359,8 @@ static void ask_index(struct keep *k, struct task *t)
 
 /*
  * Returns whether a request needs a transaction, which also writes the times of use in memory.
- * CACHE_DROP does not need one: it begins a transaction of its own, and only if the entry exists.
- * So workers cannot cause transactions by dropping missing entries.
+ * CACHE_DROP begins a transaction of its own, and only if the entry exists. So workers cannot cause
+ * transactions by dropping missing entries.
  */
 static bool changes_index(const struct task *t)
 {

@@ -23,7 +23,7 @@
 #include "kit/broker/keeper.h"
 #include "kit/cache/keeper_message.h"
 
-/* Ignores signals, so that the keeper serves all workers until the broker ends it. */
+/* Ignores signals, so that the keeper serves all workers until the broker ends the keeper. */
 static void set_up_process(void)
 {
 	umask(0077);

@@ -47,8 +47,8 @@ static void set_value(struct nnx_operand *x, const struct nn_tensor *t)
 }
 
 /*
- * Fills in the structure of a run. Unless `computes` is set, outputs have no value, and inputs have
- * a value only if the plug-in needs it for shapes.
+ * Fills in the structure that describes a run to a plug-in. Unless `computes` is set, outputs have
+ * no value, and inputs have a value only if the plug-in needs it for shapes.
  */
 static enum nn_status take_run(struct nn_run *r, bool computes, struct nna_engine_plugin_run *run)
 {

@@ -12,8 +12,8 @@ enum nna_engine_plugin plugin_op_load(const struct nna_engine *engine, const cha
 				      struct nn_error *err);
 
 /*
- * Adds the operations of all plug-ins that were loaded after the last call. Only one thread may
- * call plugin_op_add_all(), and only before models are decoded.
+ * Adds the operations of all plug-ins that were loaded after the last plugin_op_add_all(). Only one
+ * thread may call plugin_op_add_all(), and only before models are decoded.
  */
 enum nn_status plugin_op_add_all(struct nn_error *err);
 

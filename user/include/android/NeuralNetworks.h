@@ -32,8 +32,8 @@ extern "C" {
 int64_t ANeuralNetworks_getRuntimeFeatureLevel(void);
 
 /*
- * Returns the default loop timeout in ns: 2 s. A WHILE that runs longer ends with
- * MISSED_DEADLINE_TRANSIENT.
+ * Returns the default loop timeout in ns: 2 s. A WHILE operation that runs longer than its loop
+ * timeout ends with MISSED_DEADLINE_TRANSIENT.
  */
 uint64_t ANeuralNetworks_getDefaultLoopTimeout(void);
 
@@ -66,7 +66,7 @@ int ANeuralNetworksDevice_wait(const ANeuralNetworksDevice *device);
  * Makes a memory of `size` bytes at `offset` of a file that can be mapped: a temporary file,
  * /dev/shm, a memfd, a dma-buf. `protect` is PROT_READ or PROT_READ | PROT_WRITE. The function
  * duplicates `fd`. The first call that needs the file's contents maps the file, and returns
- * UNMAPPABLE if mapping fails. BAD_DATA: `size` is 0, or `fd` cannot be used.
+ * UNMAPPABLE if mapping fails. BAD_DATA: the size is 0, or the fd cannot be used.
  */
 int ANeuralNetworksMemory_createFromFd(size_t size, int protect, int fd, size_t offset,
 				       ANeuralNetworksMemory **memory);
@@ -139,9 +139,9 @@ int ANeuralNetworksModel_addOperand(ANeuralNetworksModel *model,
 				    const ANeuralNetworksOperandType *type);
 
 /*
- * Makes an operand constant. Values of up to 128 bytes are copied immediately. Values above 128
- * bytes must stay unchanged until ANeuralNetworksModel_finish() has copied them. A NULL buffer with
- * length 0 omits the operand. BAD_DATA: `length` is not the operand's size.
+ * Makes an operand constant. Values of up to 128 bytes are copied immediately. A value of more than
+ * 128 bytes must stay unchanged until ANeuralNetworksModel_finish() has copied the value. A NULL
+ * buffer with length 0 omits the operand. BAD_DATA: the length is not the operand's size.
  */
 int ANeuralNetworksModel_setOperandValue(ANeuralNetworksModel *model, int32_t index,
 					 const void *buffer, size_t length);
@@ -180,7 +180,7 @@ int ANeuralNetworksModel_relaxComputationFloat32toFloat16(ANeuralNetworksModel *
 
 /*
  * Sets supportedOps[i] to whether any of the devices can execute the operation that was added as
- * number i. BAD_DATA: `devices` is empty, or lists a device twice.
+ * number i. BAD_DATA: the list `devices` is empty, or has a device twice.
  */
 int ANeuralNetworksModel_getSupportedOperationsForDevices(
 	const ANeuralNetworksModel *model, const ANeuralNetworksDevice *const *devices,
@@ -196,8 +196,8 @@ int ANeuralNetworksCompilation_create(ANeuralNetworksModel *model,
 				      ANeuralNetworksCompilation **compilation);
 
 /*
- * Creates a compilation for the given devices only. BAD_DATA: `devices` is empty, or lists a device
- * twice.
+ * Creates a compilation for the given devices only. BAD_DATA: the list `devices` is empty, or has a
+ * device twice.
  */
 int ANeuralNetworksCompilation_createForDevices(ANeuralNetworksModel *model,
 						const ANeuralNetworksDevice *const *devices,
@@ -213,7 +213,10 @@ void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation);
 int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilation,
 					  const char *cacheDir, const uint8_t *token);
 
-/* Set a PreferenceCode and a PriorityCode. BAD_DATA: the given value is not a code of this enum. */
+/*
+ * Set a PreferenceCode and a PriorityCode. BAD_DATA: the given value is not a PreferenceCode or
+ * PriorityCode.
+ */
 int ANeuralNetworksCompilation_setPreference(ANeuralNetworksCompilation *compilation,
 					     int32_t preference);
 int ANeuralNetworksCompilation_setPriority(ANeuralNetworksCompilation *compilation,
@@ -299,8 +302,8 @@ int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution *execution,
 int ANeuralNetworksExecution_setReusable(ANeuralNetworksExecution *execution, bool reusable);
 
 /*
- * Allows lengths of arguments that exceed the operands' sizes. This function must be called before
- * any argument is set.
+ * Allows lengths of arguments that exceed the operands' sizes. The application must allow such
+ * lengths before it sets any argument.
  */
 int ANeuralNetworksExecution_enableInputAndOutputPadding(ANeuralNetworksExecution *execution,
 							 bool enable);
@@ -309,10 +312,10 @@ int ANeuralNetworksExecution_enableInputAndOutputPadding(ANeuralNetworksExecutio
  * Run an execution. ANeuralNetworksExecution_compute() waits for the execution's end. The event
  * that startCompute() returns signals the execution's end. With burstCompute(), the execution runs
  * in a burst. With startComputeWithDependencies(), the execution starts once all `dependencies`
- * have ended. The execution may then take `duration` ns (0: no limit), and the shapes of its
- * outputs must be known. An execution runs only once, unless it is reusable. An execution with an
- * argument that is not set returns BAD_DATA. After OUTPUT_INSUFFICIENT_SIZE the application can
- * read the shapes of the outputs.
+ * have ended. With startComputeWithDependencies(), the execution may take `duration` ns after its
+ * start (0: no limit), and the shapes of its outputs must be known. An execution runs only once,
+ * unless it is reusable. An execution with an argument that is not set returns BAD_DATA. After
+ * OUTPUT_INSUFFICIENT_SIZE the application can read the shapes of the outputs.
  */
 int ANeuralNetworksExecution_compute(ANeuralNetworksExecution *execution);
 int ANeuralNetworksExecution_startCompute(ANeuralNetworksExecution *execution,
@@ -343,8 +346,8 @@ int ANeuralNetworksExecution_getDuration(const ANeuralNetworksExecution *executi
 /* ---- Bursts ---- */
 
 /*
- * A burst runs one execution at a time. A second execution that begins in the burst meanwhile
- * returns BAD_STATE.
+ * A burst runs one execution at a time. An execution that begins while its burst is busy returns
+ * BAD_STATE.
  */
 int ANeuralNetworksBurst_create(ANeuralNetworksCompilation *compilation,
 				ANeuralNetworksBurst **burst);

@@ -98,10 +98,10 @@ typedef struct AHardwareBuffer_Planes {
 } AHardwareBuffer_Planes;
 
 /*
- * Allocates a buffer of zeroed memory from /dev/nnaccel. This user is charged for the memory until
- * the last reference to the buffer is gone. Without /dev/nnaccel the memory is a memfd. The caller
- * gets one reference to the buffer. Returns -EINVAL for a wrong description, or -ENOMEM, -EDQUOT
- * and other errors of the device.
+ * Allocates a buffer of zeroed memory from /dev/nnaccel. The calling user is charged for the
+ * buffer's memory until the last reference to the buffer is gone. Without /dev/nnaccel the buffer's
+ * memory is a memfd. The caller gets one reference to the buffer. Returns -EINVAL for a wrong
+ * description, or -ENOMEM, -EDQUOT and other errors of the device.
  */
 int AHardwareBuffer_allocate(const AHardwareBuffer_Desc *desc, AHardwareBuffer **outBuffer);
 void AHardwareBuffer_acquire(AHardwareBuffer *buffer);
@@ -138,8 +138,8 @@ int AHardwareBuffer_sendHandleToUnixSocket(const AHardwareBuffer *buffer, int so
 int AHardwareBuffer_recvHandleFromUnixSocket(int socketFd, AHardwareBuffer **outBuffer);
 
 /*
- * Returns the id of a buffer's memory. All buffers of the same memory have the same id. The id is
- * unique while the memory exists.
+ * Returns the id of a buffer's memory. All buffers of the same memory have the same id. The id of a
+ * buffer's memory is unique while the memory exists.
  */
 int AHardwareBuffer_getId(const AHardwareBuffer *buffer, uint64_t *outId);
 

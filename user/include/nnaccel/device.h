@@ -25,7 +25,7 @@ enum nn_device_type {
 
 /* The way in which a device reads and writes the memory of arguments. */
 enum nn_device_memory {
-	NN_DEVICE_MEMORY_UNTOLD = 0,	/* the engine does not report the way */
+	NN_DEVICE_MEMORY_UNTOLD = 0,	/* the engine does not report the kind */
 	NN_DEVICE_MEMORY_DMA_BUF = 1,	/* the device imports dma-bufs */
 	NN_DEVICE_MEMORY_ADDRESS = 2,	/* the device imports memory by address */
 	NN_DEVICE_MEMORY_COPIED = 3,	/* the CPU copies from and to memory of the device */
@@ -44,7 +44,7 @@ struct nn_device_info {
 	uint32_t type;			/* enum nn_device_type */
 	uint32_t feature_level;		/* NNAPI feature level, as 1 to 8 */
 	uint32_t model_cache_files;	/* at most 32 */
-	uint32_t data_cache_files;	/* at most 32; no caching if both numbers are 0 */
+	uint32_t data_cache_files;	/* at most 32; no caching if both file counts are 0 */
 	struct nn_performance relaxed_scalar;
 	struct nn_performance relaxed_tensor;
 	struct nn_performance if_performance;

@@ -8,7 +8,7 @@
  *
  * If a function of the engine returns NN_DEAD_OBJECT, the library treats the device and all its
  * data as lost. After NN_DEAD_OBJECT the client gets DEVICE_UNAVAILABLE with the reason and loses
- * its session and its models. The client may then prepare its models again.
+ * its session and its models. After a new session begins, the client may prepare its models again.
  *
  * Structs that the engine fills in have a size field, so that a newer library accepts the structs
  * of older engines. A newer library may add fields at the end of structs that the library fills in.
@@ -173,7 +173,10 @@ struct nna_engine_role {
 	float frequency;
 };
 
-/* A buffer that a client requests. The pointers are valid only during `create`. */
+/*
+ * A buffer that a client requests. The pointers in struct nna_engine_new_buffer are valid only
+ * during `create`.
+ */
 struct nna_engine_new_buffer {
 	/* Type and dimensions that all roles have in common; unknown dimensions are 0. */
 	const struct nn_operand *operand;
@@ -248,7 +251,10 @@ enum nna_engine_permission {
 enum nna_engine_clients {
 	/* A process serves each client, or a thread if the option --clients=threads is given. */
 	NNA_ENGINE_CLIENTS_EITHER = 0,
-	/* A sandboxed process serves each client, so a fault there affects only that client. */
+	/*
+	 * A sandboxed process serves each client, so a fault in the process affects only this
+	 * client.
+	 */
 	NNA_ENGINE_CLIENTS_PROCESSES = 1,
 	/*
 	 * Threads of the engine's process serve clients. Threads suit engines that access hardware
@@ -426,11 +432,11 @@ struct nna_engine {
 	 */
 	const struct nna_engine_file *const *files;
 	/*
-	 * If true, clients may use memory that no CPU maps. If takes_device_memory is true, threads
-	 * must serve clients, or processes with NNA_ENGINE_MAY_USE_DRIVERS. An argument's address
-	 * in device memory is only for nna_engine_region_of() and nna_engine_region_file(); an
-	 * access to the address faults. So `execute` must check a region's is_device_memory before
-	 * it accesses the region.
+	 * takes_device_memory says that clients may use memory that no CPU maps. If
+	 * takes_device_memory is true, threads must serve clients, or processes with
+	 * NNA_ENGINE_MAY_USE_DRIVERS. An argument's address in device memory is only for
+	 * nna_engine_region_of() and nna_engine_region_file(); an access to the address faults. So
+	 * `execute` must check a region's is_device_memory before it accesses the region.
 	 */
 	bool takes_device_memory;
 	/*
@@ -445,12 +451,13 @@ struct nna_engine {
 	/* ---- added after the first version, which ends here ---- */
 
 	/*
-	 * If true, only devices access the memory of arguments and buffers, by
+	 * only_devices says that only devices access the memory of arguments and buffers, by
 	 * nna_engine_region_file(). With only_devices the kernel moves no bytes of arguments and
 	 * buffers between CPU and devices (NNACCEL_ATTACH_DEVICES). So `execute` and the functions
 	 * of `buffers` must not touch clients' memory, except between two DMA_BUF_IOCTL_SYNC on the
 	 * memory's file of nna_engine_region_file(). The CPU copies images whose rows have gaps.
-	 * With only_devices, such copies may be wrong on devices that are not coherent.
+	 * With only_devices, the CPU's copies of images may be wrong on devices that are not
+	 * coherent.
 	 */
 	bool only_devices;
 	/*
@@ -468,12 +475,12 @@ struct nna_engine {
 	/* Permissions of clients' processes: a set of enum nna_engine_permission, or 0 for none. */
 	uint32_t permissions;
 	/*
-	 * If true, the library calls `execute` before the hardware's fences that the execution
-	 * depends on have signalled (NNACCEL_ATTACH_FENCES). So one device can wait for another
-	 * device. `execute` gets the fences from nna_engine_dependencies(), and the engine or its
-	 * device waits for the fences. The use of takes_fences needs only_devices and, in clients'
-	 * processes, NNA_ENGINE_MAY_USE_DRIVERS. Without this permission the kernel waits for the
-	 * fences.
+	 * With takes_fences, the library calls `execute` before the hardware's fences that the
+	 * execution depends on have signalled (NNACCEL_ATTACH_FENCES). So one device can wait for
+	 * another device. `execute` gets the fences from nna_engine_dependencies(), and the engine
+	 * or its device waits for the fences. The use of takes_fences needs only_devices and, in
+	 * clients' processes, NNA_ENGINE_MAY_USE_DRIVERS. Without NNA_ENGINE_MAY_USE_DRIVERS the
+	 * kernel waits for the fences.
 	 */
 	bool takes_fences;
 };
@@ -507,7 +514,7 @@ bool nna_engine_replace(void *prepared, void *better);
  * The engine's own store, for tuned settings, compiled shaders and the like. The store exists if
  * the engine has a store_identity and runs with --state, even if no client asks for caching. The
  * store and the cached plans have limits in common: 64 entries and --cache-per-user MiB for each
- * user. Beyond these limits, the least recently used entries are removed. The store's entries
+ * user. Beyond the store's limits, the least recently used entries are removed. The store's entries
  * outlive the engine's process, and stay valid for a newer build of the engine. A changed
  * store_identity or `nnaccel cache clear` removes the store's entries, so any entry may be missing
  * at any time.

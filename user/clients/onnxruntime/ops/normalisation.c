@@ -196,7 +196,7 @@ void skip_layer_norm_op(struct lowering *t)
 
 /*
  * Adds rows of input `table` to x; input `places` has the rows' int32 indices. If x is NO_OPERAND,
- * returns the rows.
+ * returns only the rows.
  */
 static uint32_t plus_rows(struct lowering *t, uint32_t x, uint32_t table, uint32_t places,
 			  const struct shape *to)

@@ -53,8 +53,8 @@ struct moved moved_in(struct lowering *t);
 void moved_out(struct lowering *t, struct moved m, const struct shape *shape);
 
 /*
- * Maximum number of elements that are computed during translation. The device computes larger
- * results.
+ * Maximum number of elements of a result that is computed during translation; the device computes
+ * larger results.
  */
 enum { MOST_FOLDED = 1 << 16 };
 

@@ -31,8 +31,8 @@ static int elements_of_window(const struct window *w, int64_t at, bool padded)
 }
 
 /*
- * Pools the middle one of three axes. For each k, one operation (MAXIMUM or ADD) combines element k
- * of all windows with the result so far.
+ * Pools the middle axis of three axes. For each k, one operation (MAXIMUM or ADD) combines element
+ * k of all windows with the result so far.
  */
 static uint32_t pooled_axis(struct lowering *t, uint32_t x, const uint32_t dims[3],
 			    const struct window *w, int32_t code)

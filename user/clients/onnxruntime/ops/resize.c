@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Resize and Upsample by ONNX's coordinate rules. The translator uses an operation of the NNAPI
- * that computes the same result. Without such an operation, each axis is resized in turn: nearest
- * elements by GATHER, weighted sums by a GEMM with a constant matrix.
+ * Resize and Upsample by ONNX's coordinate rules. If an operation of the NNAPI computes the same
+ * result as the node, the translator emits this operation. Otherwise each axis is resized in turn:
+ * nearest elements by GATHER, weighted sums by a GEMM with a constant matrix.
  */
 #include "ops.h"
 
@@ -243,8 +243,8 @@ static void resize(struct lowering *t, const struct resize *r)
 }
 
 /*
- * Returns the index of an attribute's value in a list of values; 0 if the list lacks it. A missing
- * attribute has the value `usual`.
+ * Returns the index of an attribute's value in a list of values; 0 if the list lacks the value. A
+ * missing attribute has the value `usual`.
  */
 static int number_of(struct lowering *t, const char *name, const char *usual,
 		     const char *const *values)
@@ -386,8 +386,8 @@ struct neighbours {
 };
 
 /*
- * Reflects positions at the ends of an axis. The ends are the first and last element or, without
- * `at_elements`, half an element beyond these two elements.
+ * Reflects positions at the ends of an axis. The ends of the axis are the first and last element
+ * or, without `at_elements`, half an element beyond these two elements.
  */
 static uint32_t reflected(struct lowering *t, uint32_t x, float size, bool at_elements)
 {

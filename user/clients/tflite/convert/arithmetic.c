@@ -37,8 +37,8 @@ static bool may_be_zero(struct lowering *t)
 }
 
 /*
- * Translates FLOOR_DIV, which has an OperationCode in builtins.def, and FLOOR_MOD, which has none
- * there.
+ * Translates FLOOR_DIV, which has an OperationCode in builtins.def, and FLOOR_MOD, which has no
+ * OperationCode.
  */
 void floor_div_op(struct lowering *t)
 {

@@ -35,8 +35,8 @@ static struct operand filter_of(struct lowering *t, const struct tfl_tensor *x, 
 
 /*
  * Returns the bias, or zeros. The scale of a quantised bias is the product of the convolution's
- * scales. The function computes this product because NNAPI needs exactly the product, while model
- * files have rounded values.
+ * scales. The bias gets a computed scale, because NNAPI needs exactly the product of scales, while
+ * model files have rounded scales.
  */
 static uint32_t bias_of(struct lowering *t, const struct tfl_tensor *x, uint32_t input,
 			const struct operand *filter, uint32_t channels)

@@ -130,7 +130,10 @@ void slice_op(struct lowering *t)
 	set(t, 0, ranged(t, in(t, 0), shape, ranges));
 }
 
-/* Returns the range of an axis. Masks may leave the range's begin or end open, or drop the axis. */
+/*
+ * Returns the range that STRIDED_SLICE selects of an axis. Masks may leave the range's begin or end
+ * open, or drop the axis.
+ */
 static struct range strided(struct lowering *t, const struct tfl_strided_slice *p, int i,
 			    struct range range, int64_t size)
 {
@@ -193,7 +196,7 @@ void strided_slice_op(struct lowering *t)
 
 /*
  * Translates BROADCAST_TO of input 0 and FILL of input 1. FILL does not become NNAPI's FILL,
- * because this accepts only constants.
+ * because NNAPI's FILL accepts only constants.
  */
 void broadcast_to_op(struct lowering *t)
 {
