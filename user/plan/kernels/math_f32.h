@@ -166,6 +166,24 @@ static inline ALWAYS_INLINE TARGET VF erf_f32(VF x)
 			  (VF)((bits_f32)q | sign));
 }
 
+#define GELU_HIGH 5.3f			/* for larger |x|, erf(x / sqrt(2)) is 1 or -1 */
+
+/*
+ * Computes x * (1 + erf(x / sqrt(2))) / 2 with an error of three units in the last place, or of
+ * 10^-6 if x is negative. A quotient of polynomials takes half the time of erf_f32(). The result
+ * for NaN is NaN.
+ */
+static inline ALWAYS_INLINE TARGET VF gelu_f32(VF x)
+{
+	const VF factor = MAX(SPLAT(-GELU_HIGH), x), t = MIN(SPLAT(GELU_HIGH), factor), square = t * t;
+	const VF p = POLYNOMIAL(square, 2.34561685e-8f, 6.43659947e-6f, 0.000168163103f,
+				0.00467487739f, 0.0336970107f, 0.398942203f);
+	const VF q = POLYNOMIAL(square, 1.22421726e-6f, 7.38939411e-5f, 0.00188050505f,
+				0.0285752982f, 0.251131421f, 1.0f);
+
+	return factor * (SPLAT(0.5f) + t * p / q);
+}
+
 /*
  * Applies a function to the lanes of a vector. The operands of MIN and MAX have the order of the
  * reference, because the order decides whether the result is NaN.
@@ -205,7 +223,7 @@ static inline ALWAYS_INLINE TARGET VF function_f32(enum nn_unary function,
 	case NN_UNARY_ERF:
 		return erf_f32(x);
 	case NN_UNARY_GELU:
-		return SPLAT(0.5f) * x * (one + erf_f32(x * SPLAT((float)M_SQRT1_2)));
+		return gelu_f32(x);
 	}
 	return x;
 }
