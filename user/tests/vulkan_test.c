@@ -1047,6 +1047,23 @@ static void test_out_of_memory_later(void **unused)
 	free_arguments(&a);
 }
 
+/* A released model leaves no object; the GPU keeps its pipelines. */
+static void test_objects(void **unused)
+{
+	struct prepared *p;
+	uint32_t objects;
+
+	(void)unused;
+	make_poolings();
+	prepared_release(must_prepare(&b.model));
+	objects = layer->objects;
+	p = must_prepare(&b.model);
+	check_against_plan(p);
+	assert_true(layer->objects > objects);
+	prepared_release(p);
+	assert_int_equal(layer->objects, objects);
+}
+
 /*
  * If a GPU is lost, executions of all models that were prepared before the loss fail. Models that
  * are prepared after the loss work.
@@ -1742,6 +1759,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_deadline),
 		cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_out_of_memory_later),
+		cmocka_unit_test(test_objects),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_one_goes_away),
 		cmocka_unit_test(test_store),

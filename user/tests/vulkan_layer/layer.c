@@ -50,8 +50,23 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_##name parameters				\
 	return fails(#name, u, is_endless) ? nn_test_layer.result : next_##name(__VA_ARGS__); \
 }
 #define CREATE(what, info)								\
-	WRAP(vkCreate##what, false, (VkDevice u, const info *v, const VkAllocationCallbacks *w,	\
-				     Vk##what *x), u, v, w, x)
+NEXT(vkCreate##what);									\
+static VKAPI_ATTR VkResult VKAPI_CALL							\
+own_vkCreate##what(VkDevice u, const info *v, const VkAllocationCallbacks *w, Vk##what *x) \
+{											\
+	VkResult result = fails("vkCreate" #what, u, false) ? nn_test_layer.result :	\
+			  next_vkCreate##what(u, v, w, x);				\
+											\
+	__atomic_fetch_add(&nn_test_layer.objects, !result, __ATOMIC_RELAXED);		\
+	return result;									\
+}											\
+NEXT(vkDestroy##what);									\
+static VKAPI_ATTR void VKAPI_CALL							\
+own_vkDestroy##what(VkDevice u, Vk##what v, const VkAllocationCallbacks *w)		\
+{											\
+	__atomic_fetch_sub(&nn_test_layer.objects, v != VK_NULL_HANDLE, __ATOMIC_RELAXED); \
+	next_vkDestroy##what(u, v, w);							\
+}
 
 CREATE(Buffer, VkBufferCreateInfo)
 CREATE(CommandPool, VkCommandPoolCreateInfo)
@@ -294,6 +309,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkCreateDevice(VkPhysicalDevice physic
 
 #define OWN(name) { #name, (PFN_vkVoidFunction)own_##name, NULL }
 #define DEVICE(name) { #name, (PFN_vkVoidFunction)own_##name, (PFN_vkVoidFunction *)&next_##name }
+#define OBJECT(what) DEVICE(vkCreate##what), DEVICE(vkDestroy##what)
 
 static const struct {
 	const char *name;
@@ -304,16 +320,16 @@ static const struct {
 	OWN(vkCreateDevice),
 	OWN(vkEnumeratePhysicalDevices),
 	OWN(vkGetPhysicalDeviceMemoryProperties),
-	DEVICE(vkCreateBuffer),
-	DEVICE(vkCreateCommandPool),
-	DEVICE(vkCreateDescriptorPool),
-	DEVICE(vkCreateDescriptorSetLayout),
-	DEVICE(vkCreateFence),
-	DEVICE(vkCreatePipelineLayout),
+	OBJECT(Buffer),
+	OBJECT(CommandPool),
+	OBJECT(DescriptorPool),
+	OBJECT(DescriptorSetLayout),
+	OBJECT(Fence),
+	OBJECT(PipelineLayout),
 	DEVICE(vkCreatePipelineCache),
-	DEVICE(vkCreateQueryPool),
-	DEVICE(vkCreateSemaphore),
-	DEVICE(vkCreateShaderModule),
+	OBJECT(QueryPool),
+	OBJECT(Semaphore),
+	OBJECT(ShaderModule),
 	DEVICE(vkCreateComputePipelines),
 	DEVICE(vkAllocateCommandBuffers),
 	DEVICE(vkAllocateDescriptorSets),

@@ -23,6 +23,7 @@ struct test_layer {
 	size_t loaded;			/* initial size of the last pipeline cache in bytes */
 	uint32_t submissions;		/* number of submissions to queues so far; atomic */
 	uint32_t recordings;		/* number of command buffers begun so far */
+	uint32_t objects;		/* number of objects that are not destroyed; atomic */
 };
 
 #endif /* NN_TESTS_VULKAN_LAYER_H */
