@@ -818,8 +818,10 @@ static void test_cache_files_are_the_callers(void **state)
 	nna_prepared_model_free(p);
 	assert_untouched(folder, fds);
 	kernel.status = NNACCEL_STATUS_GENERAL_FAILURE;
+	kernel.message = "of another version";
 	assert_int_equal(nna_prepare_model_from_cache(device, &cache, NULL, &p, &err),
 			 NN_GENERAL_FAILURE);
+	assert_string_equal(err.message, "prepare from cache: of another version");
 	assert_untouched(folder, fds);
 	assert_int_equal(kernel.imports, 4);
 	assert_int_equal(kernel.imported_prot, NNACCEL_PROT_READ);
