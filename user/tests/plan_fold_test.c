@@ -674,18 +674,29 @@ static void test_split(void **state)
 
 /* ---- Which kernel ---- */
 
-/*
- * Compiles a depthwise convolution of 4 channels; returns the name of the kernel that the compiler
- * chose.
- */
-static const char *depthwise_kernel(uint32_t multiplier)
+/* Compiles the built model; returns the name of the kernel that is chosen for its first step. */
+static const char *kernel_of_first(void)
 {
 	static const struct nn_plan_options options;
-	static const float weights[9 * 4 * 8];
-	uint32_t x, out, one, outputs = 4 * multiplier;
 	struct nn_error err = { "" };
 	struct nn_plan *plan = NULL;
 	const char *name;
+
+	if (nn_model_check(&built.model, &err) || nn_ops_check_model(&built.model, NULL, &err) ||
+	    nn_plan_create(&built.model, &options, &plan, &err))
+		fail_msg("%s", err.message);
+	assert_non_null(plan->compiled);
+	name = plan->compiled->steps[0].ready.kernel ? plan->compiled->steps[0].ready.kernel->name :
+						       "reference";
+	nn_plan_free(plan);
+	return name;
+}
+
+/* Builds a depthwise convolution of 4 channels. */
+static const char *depthwise_kernel(uint32_t multiplier)
+{
+	static const float weights[9 * 4 * 8];
+	uint32_t x, out, one, outputs = 4 * multiplier;
 
 	mb_init(&built);
 	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(1, 6, 6, 4));
@@ -700,14 +711,7 @@ static const char *depthwise_kernel(uint32_t multiplier)
 					  MB_DIMS(outputs)), one, one, one,
 			     mb_int32(&built, (int32_t)multiplier), mb_int32(&built, 0)),
 		     MB_LIST(out));
-	if (nn_model_check(&built.model, &err) || nn_ops_check_model(&built.model, NULL, &err) ||
-	    nn_plan_create(&built.model, &options, &plan, &err))
-		fail_msg("%s", err.message);
-	assert_non_null(plan->compiled);
-	name = plan->compiled->steps[0].ready.kernel ? plan->compiled->steps[0].ready.kernel->name :
-						       "reference";
-	nn_plan_free(plan);
-	return name;
+	return kernel_of_first();
 }
 
 static void test_depthwise_kernels(void **state)
@@ -716,6 +720,35 @@ static void test_depthwise_kernels(void **state)
 	assert_string_equal(depthwise_kernel(1), "depthwise convolution");
 	assert_string_equal(depthwise_kernel(2), "reference");
 	assert_string_equal(depthwise_kernel(8), "convolution in parts");
+}
+
+/* Builds a product of one uint8 and a bias. */
+static const char *quant8_kernel(int32_t bias)
+{
+	const uint8_t weight = 1;
+	uint32_t in[4], out;
+
+	mb_init(&built);
+	in[0] = mb_operand(&built, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_INPUT, MB_DIMS(1, 1));
+	in[1] = mb_constant(&built, NN_TENSOR_QUANT8_ASYMM, &weight, sizeof(weight), MB_DIMS(1, 1));
+	in[2] = ints(1, &bias, MB_DIMS(1));
+	in[3] = mb_int32(&built, 0);
+	out = mb_operand(&built, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 1));
+	built.operands[0][in[0]].scale = built.operands[0][in[1]].scale = 0.5f;
+	built.operands[0][in[2]].scale = 0.25f;
+	built.operands[0][out].scale = 1;
+	mb_operation(&built, FULLY_CONNECTED, 4, in, MB_LIST(out));
+	return kernel_of_first();
+}
+
+/* Kernels add up 32 bits; the reference computes what does not fit. */
+static void test_quant8_kernels(void **state)
+{
+	(void)state;
+	assert_string_equal(quant8_kernel(1000000000), "fully connected");
+	assert_string_equal(quant8_kernel(-1000000000), "fully connected");
+	assert_string_equal(quant8_kernel(INT32_MAX), "reference");
+	assert_string_equal(quant8_kernel(INT32_MIN), "reference");
 }
 
 /* The compiler computes an operation on constants in advance, unless the deadline has passed. */
@@ -766,6 +799,7 @@ int main(void)
 		cmocka_unit_test(test_join),
 		cmocka_unit_test(test_split),
 		cmocka_unit_test(test_depthwise_kernels),
+		cmocka_unit_test(test_quant8_kernels),
 		cmocka_unit_test(test_deadline),
 	};
 
