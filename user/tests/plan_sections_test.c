@@ -488,7 +488,7 @@ static void test_small_output(void **state)
 
 static uint32_t ints_of(enum nn_lifetime lifetime, uint32_t count)
 {
-	static const int32_t values[2];
+	static const int32_t values[4];
 
 	return lifetime == NN_CONSTANT_COPY ?
 	       mb_constant(&built, NN_TENSOR_INT32, values, count * 4, MB_DIMS(count)) :
@@ -512,6 +512,13 @@ static uint32_t add_shape(char letter)
 		mb_operation(&built, ADD,
 			     MB_LIST(first, ints_of(NN_CONSTANT_COPY, 2), mb_int32(&built, 0)),
 			     MB_LIST(shape));
+		return shape;
+	}
+	if (letter == 's') {
+		shape = shape_of(MB_DIMS(2));
+		mb_operation(&built, NN_OP_SPLIT,
+			     MB_LIST(ints_of(NN_CONSTANT_COPY, 4), mb_int32(&built, 0),
+				     mb_int32(&built, 2)), MB_LIST(shape_of(MB_DIMS(2)), shape));
 		return shape;
 	}
 	floats = mb_constant(&built, NN_TENSOR_FLOAT32, zeros, sizeof(zeros), MB_DIMS(2, 2));
@@ -579,9 +586,9 @@ static void test_division(void **state)
 		{ "A", "1" }, { "AAA", "3" },
 		/*
 		 * An operation of the same section computes a shape from constants; the letter "l"
-		 * omits an input.
+		 * omits an input, and the shape of "s" is a second output.
 		 */
-		{ "cR", "2" }, { "AcAR", "4" }, { "lR", "2" }, { "cRcR", "4" },
+		{ "cR", "2" }, { "sR", "2" }, { "AcAR", "4" }, { "lR", "2" }, { "cRcR", "4" },
 		/*
 		 * The next models have a shape that is an input, is random, or is computed from an
 		 * input.
