@@ -446,6 +446,7 @@ static void test_hashtable_lookup(void **state)
 	oc_output(&c, NN_TENSOR_QUANT8_ASYMM);
 	oc_quantise(&c, 1, 0);
 	assert_int_equal(oc_run(&c), NN_OK);
+	assert_int_equal(nn_tensor_size(oc_result(&c, 0)), sizeof(rows));
 	assert_memory_equal(oc_result(&c, 0)->data, rows, sizeof(rows));
 	assert_memory_equal(oc_result(&c, 1)->data, hits, sizeof(hits));
 	oc_free(&c);
