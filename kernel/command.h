@@ -129,7 +129,7 @@ struct nnaccel_dependency {
  * @uring_work: user address of the description of an execution of a ring
  * @uring_pid: process of the submitter if a ring cannot cancel commands; else NULL
  * @ended: ctx->lock: the client was notified of the end, and the command cannot be admitted any
- *	more. Waits read @ended without the lock
+ *	more. Functions that wait read @ended without ctx->lock
  * @end_error: the error that was reported to the client; 0 if the command is
  *	answered
  * @ready_ns: when the last dependency ended

@@ -229,7 +229,7 @@ static struct nnaccel_context *nnaccel_engine_dequeue(const struct file *broker,
 		ctx = ERR_PTR(-ENODEV);
 	} else if (ctx) {
 		list_del_init(&ctx->event);
-		/* The caller takes over the reference to the context that a GONE event has. */
+		/* With a GONE event, the caller takes over the event's reference to the context. */
 		arg->out_event = NNACCEL_ENGINE_GONE;
 		if (ctx->stage == NNACCEL_STAGE_WANTED) {
 			arg->out_event = NNACCEL_ENGINE_NEW;

@@ -6,7 +6,7 @@
 #include "device.h"
 
 /*
- * Clears the reason of an earlier call. Each exported function begins with nna_error_clear(), even
+ * Clears the reason for the failure of an earlier call. Each exported function begins with nna_error_clear(), even
  * if the library itself calls the function. So after a failure, the library calls no exported
  * function with the same err.
  */

@@ -181,7 +181,10 @@ static void sift(struct candidate *heap, size_t count, size_t at)
 	heap[at] = moved;
 }
 
-/* Finds and sorts the `k` first elements of a row. Uses a heap, which is faster for large k. */
+/*
+ * Finds the `k` elements of a row that come first in the order of candidates, and sorts them. Uses
+ * a heap, which is faster for large k.
+ */
 static void sort_top(const struct nn_tensor *in, size_t start, uint32_t row, uint32_t k,
 		     struct candidate *list)
 {

@@ -127,8 +127,8 @@ static enum nn_status detect(struct nn_run *r, const struct nn_nms *nms, struct 
 		if (!nn_box_is_valid(&v->boxes[i]))
 			return nn_run_fail(r, "input 1: box %zu has its corners out of order", i);
 	/*
-	 * If suppression only lowers scores and no score is negative, a box whose score is below
-	 * those of `limit` detections cannot change the result.
+	 * Scores only fall if suppression sets them to 0 and no score is negative. Then a box that
+	 * scores less than `limit` detections do cannot change the result.
 	 */
 	only_falls = nms->kernel == NN_NMS_HARD && nn_run_float(r, SCORE_THRESHOLD, 0) >= 0;
 	for (uint32_t first = 0, last; first < regions; first = last) {

@@ -631,7 +631,7 @@ static const struct {
 	  3, NNACCEL_STATUS_INVALID_ARGUMENT, { false } },
 };
 
-/* Writes a model that computes x + pool 0, x + pool 1 and x + x, and adds pool 1 in a branch. */
+/* Writes a model that computes x + pool 0, x + pool 1, x + x, and x + pool 1 in a branch of an IF. */
 static size_t write_pools(const struct nnaccel_grant pools[2], uint64_t offset)
 {
 	uint32_t x, none, condition, operand[2], to[4], branch;

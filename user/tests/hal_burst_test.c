@@ -532,7 +532,7 @@ static void *map_region(int fd, uint64_t offset, size_t length, int prot)
 	return base;
 }
 
-/* Maps the rings of the process's only burst, which libnnaccel does not use at the same time. */
+/* Maps the rings of the process's only burst. libnnaccel must not use the burst meanwhile. */
 static void hostile_open(struct hostile *h, struct nna_prepared_model *p)
 {
 	const struct nnaccel_burst_status *status;

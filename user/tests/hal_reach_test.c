@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests each kind of memory in each of its uses, on the installed engine. At its end the program
- * prints a table of all pairs of memory and use. Uses of memory that the engine cannot reach end
- * with GENERAL_FAILURE, and operations on such memory are not supported. Needs /dev/nnaccel, a
+ * prints a table of all pairs of memory and use. If the engine cannot
+ * reach a kind of memory, executions with the memory end with GENERAL_FAILURE, and the engine does
+ * not support operations with the memory. Needs /dev/nnaccel, a
  * running nnacceld and root.
  */
 #include <fcntl.h>

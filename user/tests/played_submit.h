@@ -9,7 +9,10 @@
 
 #include <linux/nnaccel.h>
 
-/* Returns the kind of work that is submitted, with *arg its structure. Returns other requests unchanged. */
+/*
+ * If an ioctl request is a SUBMIT, returns the kind of the submitted work and sets *arg to the
+ * structure of the work. Returns any other request unchanged.
+ */
 static inline unsigned long played_request(unsigned long request, void **arg)
 {
 	struct nnaccel_submit *submit = *arg;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs `nnaccel demo` and `nnaccel demo camera`. The test program plays the device of `nnaccel
- * demo`, the camera of `nnaccel demo camera`, the clock, and files of /proc. The played device
- * computes the results of the networks on the CPU.
+ * Runs `nnaccel demo` and `nnaccel demo camera`. The test program simulates the device of `nnaccel
+ * demo`, the camera of `nnaccel demo camera`, the clock, and files of /proc. The simulated device
+ * computes the networks' results on the CPU.
  */
 #define _GNU_SOURCE
 #include <errno.h>

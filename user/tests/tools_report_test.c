@@ -466,7 +466,7 @@ static int make_machine(void **state)
 		  "drm-engine-nn:\t1234567890 ns\ndrm-resident-device:\t48 KiB\n"
 		  "nnaccel-model-1: 10 KiB weights, 5 KiB an execution, 8 KiB of the device\n"
 		  "nnaccel-model-2: 20 KiB weights, 6 KiB an execution\n");
-	/* The process has the context 7 open a second time, and two bursts of this context. */
+	/* The process has a second file of the context 7, and two files of the context's bursts. */
 	open_file(10, 4, "/dev/nnaccel",
 		  "nnaccel-client-id:\t7\nnnaccel-device:\tnnaccel1\nnnaccel-executions:\t3\n"
 		  "nnaccel-model-1: 10 KiB weights, 5 KiB an execution\n");

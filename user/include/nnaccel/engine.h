@@ -501,8 +501,9 @@ bool nna_engine_progress(const struct nna_engine_preparation *how, uint32_t thou
 
 /*
  * Replaces a prepared model of prepare() or load() by a better form of the same model. Any thread
- * may call nna_engine_replace(), also while executions run. Executions that have begun use the
- * model's old form, which is released after the last of these executions. A burst with the engine's
+ * may call nna_engine_replace(), also while executions run. Executions that began
+ * before the call use the replaced form. The library releases the replaced form after the last of
+ * these executions. A burst with the engine's
  * own executor keeps the model's old form. If the library itself had cached the model's old form,
  * the library caches the better form instead. When a client's cache files are next written, they
  * get the better form of the model. Returns false and changes nothing if the model is gone or

@@ -45,7 +45,7 @@ static bool is_widening(const struct narrow *w, const struct nn_operation *o)
 }
 
 /*
- * Returns whether an input is a constant scalar of any size with the value `value`. An omitted
+ * Returns whether an input is a constant scalar of any type with the value `value`. An omitted
  * input counts as the value 0.
  */
 static bool is_scalar(const struct narrow *w, const struct nn_operation *o, uint32_t input,

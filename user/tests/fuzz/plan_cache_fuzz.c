@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fuzzes the loading of plans. Saves the plan of a model, damages the plan's model part as the
- * fuzzer's input says, and runs the plan if the plan still loads. The data part is noise that
- * changes during the run. Inputs contain models instead of plans, because a saved plan is valid for
+ * fuzzer's input says, and runs the plan if the plan still loads. The plan's data part is
+ * random bytes that change while the plan runs. Inputs contain models instead of plans, because a saved plan is valid for
  * one build only.
  */
 #include <pthread.h>

@@ -164,8 +164,8 @@ static void compare(struct job *j, uint32_t output, const void *data)
 /* ---- models ---- */
 
 /*
- * Prepares a model that uses two plug-ins: The model computes the ratios of the first Fibonacci
- * numbers, plus 1.
+ * Prepares a model that uses two plug-ins: The model computes the ratio of each of the first
+ * Fibonacci numbers to the number before it, and adds 1 to each ratio.
  */
 static enum nn_status prepare_golden(struct nna_prepared_model **prepared)
 {

@@ -19,7 +19,7 @@ static PFN_vkGetInstanceProcAddr next_instance;
 static PFN_vkGetDeviceProcAddr next_device;
 
 /*
- * Returns whether the layer lets the call `name` on the device or queue `of` fail. Only calls on
+ * Returns true if the layer must make the call `name` fail. `of` is the call's device or queue. Only calls on
  * queues report a lost GPU, and only calls that export files report too many objects. Calls that
  * record commands, and calls that wait without a timeout, never report a timeout.
  */

@@ -21,8 +21,8 @@
 #define TYPE_I8		4
 
 /*
- * Invocations of a work group, work groups along the first dimension, and size of the tile that a
- * work group of a matrix product computes.
+ * GROUP_SIZE is the number of invocations of a work group, and GROUPS_X the number of work groups
+ * along the first dimension. A work group of a matrix product computes a tile of TILE by TILE.
  */
 #define GROUP_SIZE	64
 #define GROUPS_X	32768
