@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,6 +25,7 @@
 #define PAGE 4096
 #define BURST 3
 #define CAPACITY 16
+#define LARGE (1 << 20)	/* a capacity whose arrays are mapped */
 #define RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
 #define MAX_SYNCS 16
 
@@ -723,6 +725,21 @@ static void test_begin_and_end(void **state)
 	assert_int_equal(burst_state.ended, 3);
 }
 
+/* Without memory no scratch is made, and nothing is left of it. */
+static void test_no_memory(void **state)
+{
+	struct rlimit limit, none;
+	struct scratch *large;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_DATA, &limit), 0);
+	none = (struct rlimit){ 0, limit.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_DATA, &none), 0);
+	large = scratch_create(LARGE);
+	assert_int_equal(setrlimit(RLIMIT_DATA, &limit), 0);
+	assert_null(large);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 
 int main(void)
@@ -738,6 +755,7 @@ int main(void)
 		TEST(own_executor),
 		TEST(begin_and_end),
 		TEST(replaced),
+		TEST(no_memory),
 	};
 
 	return cmocka_run_group_tests_name("engine executor", tests, NULL, NULL);
