@@ -446,6 +446,12 @@ static void test_check(void **state)
 		assert_true(blob_store_put(store, 1, key_of(3), bytes, &SIZES(MODEL, PAGE), &work));
 		blob_work_run(&work);
 		assert_int_equal(count_faults(line), 0);
+		/* Its file is removed if the transaction that ends the put is rolled back. */
+		assert_true(cache_index_begin(index_));
+		assert_true(blob_store_end(store, &work));
+		cache_index_failed(index_, SQLITE_FULL);
+		assert_false(cache_index_commit(index_));
+		blob_store_rolled_back(store);
 		blob_store_abandon(store, &work);
 		if (cases[i].sql) {
 			assert_int_equal(sqlite3_exec(cache_index_db(index_), cases[i].sql, NULL,
