@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/eventfd.h>
 
+#include "tests/heap_blocks.h"
 #include "runtime_fixture.h"
 
 static int setup(void **state)
@@ -457,6 +458,27 @@ static void test_start_compute(void **state)
 	ANeuralNetworksEvent_free(event);
 }
 
+/* An execution leaves no memory allocated, except what the first thread keeps for later threads. */
+static void test_start_again(void **state)
+{
+	struct add_models *f = *state;
+	long blocks = 0;
+
+	for (int i = 0; i < 3; i++) {
+		ANeuralNetworksExecution *execution = add_execution(f->compilation);
+		ANeuralNetworksEvent *event;
+		float sum[ADD_ELEMENTS];
+
+		assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+		assert_ok(ANeuralNetworksExecution_startCompute(execution, &event));
+		assert_ok(ANeuralNetworksEvent_wait(event));
+		ANeuralNetworksEvent_free(event);
+		ANeuralNetworksExecution_free(execution);
+		blocks = i ? blocks : heap_blocks;
+		assert_int_equal(heap_blocks, blocks);
+	}
+}
+
 /* The fence is an eventfd, which poll() treats like a fence that has not signalled yet. */
 static void test_dependencies(void **state)
 {
@@ -611,6 +633,7 @@ int main(void)
 		cmocka_unit_test(test_timing),
 		cmocka_unit_test(test_expired),
 		cmocka_unit_test(test_start_compute),
+		cmocka_unit_test(test_start_again),
 		cmocka_unit_test(test_dependencies),
 		cmocka_unit_test(test_failed_dependency),
 		cmocka_unit_test(test_fenced_refusals),
