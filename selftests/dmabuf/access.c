@@ -844,6 +844,17 @@ TEST_F(sync, is_interruptible)
 	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 0);
 }
 
+/* If a signal interrupts the exporter, a thread of the module ends the access. */
+TEST_F(sync, is_ended_by_a_thread)
+{
+	const struct exporter_failures failures = { .error = EINTR, .ends = 3 };
+
+	EXPECT_EQ(sync_grant(self, self->good.grant, NNACCEL_SYNC_READ), 0);
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FAIL, &failures), 0);
+	EXPECT_EQ(sync_grant(self, self->good.grant, NNACCEL_SYNC_READ | NNACCEL_SYNC_END), 0);
+	EXPECT_EQ(exporter_counts(&self->x).ended[FROM_DEVICE], 1);
+}
+
 TEST_F(sync, a_grant_that_is_gone)
 {
 	union command cmd;
