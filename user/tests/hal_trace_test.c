@@ -92,7 +92,7 @@ static bool is_followed(pid_t thread)
 	return false;
 }
 
-/* Follows this thread and all threads of the worker, and no others. */
+/* Follows this thread and all threads of the worker (0: no worker), and no others. */
 static void follow(pid_t worker)
 {
 	struct dirent *entry;
@@ -101,6 +101,8 @@ static void follow(pid_t worker)
 
 	num_followed = 0;
 	follow_thread(gettid());
+	if (!worker)
+		return;
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)worker);
 	tasks = opendir(path);
 	assert_non_null(tasks);
@@ -363,8 +365,7 @@ static void test_one_call(void **state)
 
 	(void)state;
 	open_used_burst(&u);
-	num_followed = 0;
-	follow_thread(gettid());
+	follow(0);
 	put(INSTANCE "/trace", "");
 	put(INSTANCE "/tracing_on", "1");
 	for (int i = 0; i < RUNS; i++)
