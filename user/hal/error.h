@@ -6,9 +6,9 @@
 #include "device.h"
 
 /*
- * Clears the reason for the failure of an earlier call. Each exported function begins with nna_error_clear(), even
- * if the library itself calls the function. So after a failure, the library calls no exported
- * function with the same err.
+ * Clears the reason for the failure of an earlier call. Each exported function begins with
+ * nna_error_clear(), even if the library itself calls the function. So after a failure, the library
+ * calls no exported function with the same err.
  */
 static inline void nna_error_clear(struct nn_error *err)
 {

@@ -255,8 +255,8 @@ static int files;
 static struct engine_options options;
 
 /*
- * Makes all workers fail that start after the call, or lets new workers succeed again. setenv() is
- * not used, because the broker's thread reads the environment and allocates heap blocks meanwhile.
+ * Makes all workers fail that start after the call, or lets new workers succeed again. A call of
+ * setenv() would allocate heap blocks while the broker's thread allocates and frees some, too.
  */
 static void have_workers_fail(bool fail_them)
 {

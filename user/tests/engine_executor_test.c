@@ -726,7 +726,7 @@ static void test_begin_and_end(void **state)
 }
 
 #if !defined(__SANITIZE_ADDRESS__)
-/* Without memory no scratch is made, and nothing is left of it. */
+/* If memory runs out, scratch_create() returns NULL and leaves no heap block. */
 static void test_no_memory(void **state)
 {
 	struct rlimit limit, none;

@@ -446,7 +446,7 @@ static void test_check(void **state)
 		assert_true(blob_store_put(store, 1, key_of(3), bytes, &SIZES(MODEL, PAGE), &work));
 		blob_work_run(&work);
 		assert_int_equal(count_faults(line), 0);
-		/* Its file is removed if the transaction that ends the put is rolled back. */
+		/* If the transaction that ends a put is rolled back, the put can be abandoned. */
 		assert_true(cache_index_begin(index_));
 		assert_true(blob_store_end(store, &work));
 		cache_index_failed(index_, SQLITE_FULL);

@@ -366,8 +366,8 @@ static void test_refuses_what_is_no_session(void **state)
 }
 
 /*
- * A worker does not read from a file that is not a session. The worker calls only a session's ioctls
- * on such a file.
+ * A worker does not read from a file that is not a session. The worker calls only a session's
+ * ioctls on such a file.
  */
 static void test_refuses_a_foreign_file(void **state)
 {

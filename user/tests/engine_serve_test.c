@@ -631,7 +631,7 @@ static const struct {
 	  3, NNACCEL_STATUS_INVALID_ARGUMENT, { false } },
 };
 
-/* Writes a model that computes x + pool 0, x + pool 1, x + x, and x + pool 1 in a branch of an IF. */
+/* Writes a model of x + pool 0, x + pool 1, x + x, and x + pool 1 in a branch of an IF. */
 static size_t write_pools(const struct nnaccel_grant pools[2], uint64_t offset)
 {
 	uint32_t x, none, condition, operand[2], to[4], branch;
@@ -1454,7 +1454,7 @@ static enum nn_status save(const struct nna_engine *e, const void *prepared,
 		image->model[i] = (struct nna_engine_part){ model_parts[i], sizeof(MODEL_PART) };
 	for (uint32_t i = 0; i < saved.num_data; i++)
 		image->data_size[i] = sizeof(DATA_PART);
-	/* The library ignores a part that the engine does not say it has. */
+	/* The library ignores data files beyond `num_data`. */
 	if (saved.num_data < NNA_ENGINE_MAX_CACHE_FILES)
 		image->data_size[saved.num_data] = 1;
 	return NN_OK;

@@ -674,7 +674,7 @@ static void test_split(void **state)
 
 /* ---- Which kernel ---- */
 
-/* Compiles the built model; returns the name of the kernel that is chosen for its first step. */
+/* Compiles the built model, and returns the name of the kernel of the first step. */
 static const char *kernel_of_first(void)
 {
 	static const struct nn_plan_options options;
@@ -692,7 +692,7 @@ static const char *kernel_of_first(void)
 	return name;
 }
 
-/* Builds a depthwise convolution of 4 channels. */
+/* Returns the name of the kernel for a depthwise convolution of 4 channels. */
 static const char *depthwise_kernel(uint32_t multiplier)
 {
 	static const float weights[9 * 4 * 8];
@@ -722,7 +722,7 @@ static void test_depthwise_kernels(void **state)
 	assert_string_equal(depthwise_kernel(8), "convolution in parts");
 }
 
-/* Builds a product of one uint8 and a bias. */
+/* Returns the name of the kernel for a FULLY_CONNECTED of one uint8 with a bias. */
 static const char *quant8_kernel(int32_t bias)
 {
 	const uint8_t weight = 1;
@@ -741,7 +741,7 @@ static const char *quant8_kernel(int32_t bias)
 	return kernel_of_first();
 }
 
-/* Kernels add up 32 bits; the reference computes what does not fit. */
+/* Kernels have sums of 32 bits. If a sum may not fit, the reference kernel computes it. */
 static void test_quant8_kernels(void **state)
 {
 	(void)state;

@@ -1047,7 +1047,7 @@ static void test_out_of_memory_later(void **unused)
 	free_arguments(&a);
 }
 
-/* A released model leaves no object; the GPU keeps its pipelines. */
+/* The release of a model destroys all of its Vulkan objects except pipelines. */
 static void test_objects(void **unused)
 {
 	struct prepared *p;

@@ -570,11 +570,11 @@ uint64_t nna_buffer_size(struct nna_buffer *buffer);
  * IBuffer::copyTo and copyFrom: copy between a buffer and a whole memory object. If `rank` is not
  * 0, `dims` completes the buffer's shape. The memory must be as large as the buffer with its
  * completed shape. The kernel copies. If the memory belongs to another driver, the kernel waits for
- * that driver's fences, and notifies the driver before and after the copy. The functions nna_buffer_read() and
- * nna_buffer_write() copy to and from memory of this process. After a failed copy into the buffer,
- * the buffer is empty. The calls return NN_INVALID_ARGUMENT for a wrong size or shape, or a copy to
- * memory that is not writable. The calls return NN_GENERAL_FAILURE if the buffer is empty or in
- * use, or if the memory cannot be accessed.
+ * that driver's fences, and notifies the driver before and after the copy. The functions
+ * nna_buffer_read() and nna_buffer_write() copy to and from memory of this process. After a failed
+ * copy into the buffer, the buffer is empty. The calls return NN_INVALID_ARGUMENT for a wrong size
+ * or shape, or a copy to memory that is not writable. The calls return NN_GENERAL_FAILURE if the
+ * buffer is empty or in use, or if the memory cannot be accessed.
  */
 enum nn_status nna_buffer_copy_to(struct nna_buffer *buffer, struct nna_memory *memory,
 				  struct nn_error *err);

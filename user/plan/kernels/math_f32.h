@@ -166,7 +166,7 @@ static inline ALWAYS_INLINE TARGET VF erf_f32(VF x)
 			  (VF)((bits_f32)q | sign));
 }
 
-#define GELU_HIGH 5.3f			/* for larger |x|, erf(x / sqrt(2)) is 1 or -1 */
+#define GELU_HIGH 5.3f			/* for larger |x|, erf(x / sqrt(2)) is nearly 1 or -1 */
 
 /*
  * Computes x * (1 + erf(x / sqrt(2))) / 2 with an error of three units in the last place, or of

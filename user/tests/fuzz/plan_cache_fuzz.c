@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fuzzes the loading of plans. Saves the plan of a model, damages the plan's model part as the
- * fuzzer's input says, and runs the plan if the plan still loads. The plan's data part is
- * random bytes that change while the plan runs. Inputs contain models instead of plans, because a saved plan is valid for
- * one build only.
+ * fuzzer's input says, and runs the plan if the plan still loads. The plan's data part is random
+ * bytes that change while the plan runs. Inputs contain models instead of plans, because a saved
+ * plan is valid for one build only.
  */
 #include <pthread.h>
 #include <stdatomic.h>

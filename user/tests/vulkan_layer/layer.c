@@ -19,9 +19,9 @@ static PFN_vkGetInstanceProcAddr next_instance;
 static PFN_vkGetDeviceProcAddr next_device;
 
 /*
- * Returns true if the layer must make the call `name` fail. `of` is the call's device or queue. Only calls on
- * queues report a lost GPU, and only calls that export files report too many objects. Calls that
- * record commands, and calls that wait without a timeout, never report a timeout.
+ * Returns true if the layer must make the call `name` fail. `of` is the call's device or queue.
+ * Only calls on queues report a lost GPU, and only calls that export files report too many objects.
+ * Calls that record commands, and calls that wait without a timeout, never report a timeout.
  */
 static bool fails(const char *name, const void *of, bool is_endless)
 {
