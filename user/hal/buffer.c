@@ -233,13 +233,13 @@ static enum nn_status merge_role(struct nna_buffer *b, const struct nna_signatur
 		b->type = of->type;
 	} else if (b->type != of->type || !nn_operand_same_type(&b->initial, operand)) {
 		return nn_fail(err, NN_INVALID_ARGUMENT,
-			       "buffer: %s %u is a %s, another role a %s, "
-			       "or the scales or zero points differ", what, index,
+			       "buffer: %s %u has type %s and another role has type %s, or the "
+			       "scales or zero points differ", what, index,
 			       type_name(of->type, operand), type_name(b->type, &b->initial));
 	}
 	if (!nn_operand_merge_dims(&b->initial, operand->rank, operand->dims))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u has other dimensions than "
-			       "the roles before", what, index);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: the dimensions of %s %u differ "
+			       "from those of the roles before it", what, index);
 	return NN_OK;
 }
 
@@ -255,19 +255,20 @@ static enum nn_status add_role(struct nna_buffer *b, const struct role_list *lis
 	enum nn_status status;
 
 	if (role->model >= list->num_models)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u is of model %u of %u", what,
-			       i, role->model, list->num_models);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u names model %u, but only "
+			       "%u are given", what, i, role->model, list->num_models);
 	if (!(role->frequency > 0 && role->frequency <= 1))
 		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u has frequency %g, not in "
 			       "(0, 1]", what, i, (double)role->frequency);
 	s = list->models[role->model]->signature;
 	if (!s)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: model %u came from a cache: say "
-			       "what it is by nna_prepared_model_set_signature()", role->model);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: model %u came from a cache: "
+			       "first describe it with nna_prepared_model_set_signature()",
+			       role->model);
 	count = output ? s->num_outputs : s->num_inputs;
 	if (role->index >= count)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u has index %u of %u",
-			       what, i, role->index, count);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %s %u has index %u, but must be "
+			       "below %u", what, i, role->index, count);
 	*r = (struct nnaccel_role){ .model = list->models[role->model]->id, .kind = list->kind,
 				    .index = role->index };
 	for (uint32_t k = 0; k < b->num_roles; k++)
@@ -328,11 +329,11 @@ static enum nn_status check_request(struct nna_device *device, const struct role
 	uint64_t count = (uint64_t)lists[0].count + lists[1].count;
 
 	if (!lists[0].num_models)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: no prepared model");
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: no prepared model is given");
 	for (uint32_t i = 0; i < lists[0].num_models; i++)
 		if (!lists[0].models[i] || lists[0].models[i]->device != device)
 			return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: model %u is %s", i,
-				       lists[0].models[i] ? "of another device" : "missing");
+				       lists[0].models[i] ? "from another device" : "missing");
 	if (!count || count > NNACCEL_MAX_ROLES)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: %" PRIu64 " roles, 1 to %d are "
 			       "possible", count, NNACCEL_MAX_ROLES);
@@ -365,8 +366,8 @@ static enum nn_status allocate(struct nna_buffer *b, const struct role_list *lis
 			       "those of the roles differ");
 	capacity = first_capacity(b);
 	if (!capacity)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: a %s of no possible size",
-			       type_name(b->type, &b->initial));
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: a %s of these dimensions is too "
+			       "large", type_name(b->type, &b->initial));
 	status = kernel_alloc(b, capacity, &b->kernel_id, err);
 	b->capacity = capacity;
 	if (!status && !publish(b))
@@ -455,8 +456,8 @@ static enum nn_status copy_out(struct nna_buffer *buffer, const struct place *to
 	if (!initialised)
 		return nn_fail(err, NN_GENERAL_FAILURE, "buffer: nothing was written to it");
 	if (to->size != holds)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: it holds %" PRIu64 " bytes, %"
-			       PRIu64 " are to be copied", holds, to->size);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: it holds %" PRIu64 " bytes, but "
+			       "the memory to copy to has %" PRIu64, holds, to->size);
 	return kernel_copy(buffer, NNACCEL_COPY_OUT, id, to, err);
 }
 
@@ -479,13 +480,15 @@ static enum nn_status begin_write(struct nna_buffer *b, uint64_t size, uint32_t 
 	*shape = b->initial;
 	if (rank > NN_MAX_RANK || !nn_operand_merge_dims(shape, rank, dims))
 		return nn_fail(err, NN_INVALID_ARGUMENT,
-			       "buffer: it was made for another shape than is copied");
+			       "buffer: the shape to copy differs from the shape that the buffer "
+			       "was created with");
 	if (!nn_operand_is_specified(shape))
 		return nn_fail(err, NN_INVALID_ARGUMENT,
-			       "buffer: its shape is open, and the copy leaves it open");
+			       "buffer: neither the buffer nor the copy specifies all dimensions");
 	if (bytes_of(b, shape) != size)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: a shape of %" PRIu64 " bytes, %"
-			       PRIu64 " are to be copied", bytes_of(b, shape), size);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: the shape takes %" PRIu64 " "
+			       "bytes, but the memory to copy from has %" PRIu64,
+			       bytes_of(b, shape), size);
 	pthread_mutex_lock(&b->lock);
 	status = grow(b, size, err);
 	*id = b->kernel_id;
@@ -528,9 +531,11 @@ static enum nn_status check_memory(const struct nna_buffer *buffer,
 				   const struct nna_memory *memory, int prot, struct nn_error *err)
 {
 	if (memory->device != buffer->device)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: a memory of another device");
+		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: the memory belongs to another "
+			       "device");
 	if (memory->is_formatted)
-		return nn_fail(err, NN_GENERAL_FAILURE, "buffer: the memory is an image");
+		return nn_fail(err, NN_GENERAL_FAILURE, "buffer: the memory is an image, which "
+			       "cannot be copied");
 	if (prot & ~memory->prot)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: the memory is not writable");
 	return NN_OK;
@@ -588,7 +593,7 @@ static enum nn_status hold(struct nna_buffer_uses *uses, struct nna_device *devi
 		uses->buffers[i] = buffer_find(device, request->tokens[i]);
 		if (!uses->buffers[i])
 			return nn_fail(err, NN_INVALID_ARGUMENT,
-				       "execute: token %u names no buffer", request->tokens[i]);
+				       "execute: no buffer has the token %u", request->tokens[i]);
 		uses->count++;
 		for (uint32_t k = 0; k < i; k++)
 			if (uses->buffers[k] == uses->buffers[i])
@@ -608,8 +613,8 @@ static enum nn_status check_input(struct nna_buffer *b, struct nnaccel_arg *arg,
 		return nn_fail(err, NN_GENERAL_FAILURE, "execute: input %u: nothing was written to "
 			       "its buffer", index);
 	if (!nn_operand_merge_dims(&shape, arg->rank, arg->dims))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: input %u: its buffer holds a "
-			       "tensor of another shape", index);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: input %u: the tensor in its "
+			       "buffer has another shape", index);
 	arg->rank = shape.rank;
 	memcpy(arg->dims, shape.dims, sizeof(arg->dims));
 	return NN_OK;
@@ -623,7 +628,8 @@ static enum nn_status check_output(struct nna_buffer *b, const struct nnaccel_ar
 
 	if (!nn_operand_merge_dims(&shape, arg->rank, arg->dims))
 		return nn_fail(err, NN_INVALID_ARGUMENT,
-			       "execute: output %u: its buffer was made for another shape", index);
+			       "execute: output %u: its buffer was created for another shape",
+			       index);
 	return nn_operand_is_specified(&shape) ? grow(b, bytes_of(b, &shape), err) : NN_OK;
 }
 

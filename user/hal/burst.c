@@ -366,8 +366,8 @@ static enum nn_status take_result(const struct nna_request *r, const struct nn_r
 	if (status != NN_OK && status != NN_OUTPUT_INSUFFICIENT_SIZE)
 		return status;
 	if (result->num_outputs != r->num_outputs)
-		return nn_fail(err, NN_GENERAL_FAILURE, "burst: the engine gave %u of %u output "
-			       "shapes", result->num_outputs, r->num_outputs);
+		return nn_fail(err, NN_GENERAL_FAILURE, "burst: the engine returned %u of %u "
+			       "output shapes", result->num_outputs, r->num_outputs);
 	bad = to->shapes ? nna_get_shapes(result->shapes, r->num_outputs, to->shapes, err) : NN_OK;
 	if (bad)
 		return bad;

@@ -227,8 +227,8 @@ static enum nn_status alloc_parts(struct nna_device *device, struct parts *parts
 	enum nn_status status = NN_OK;
 
 	if (!parts->sizes[0])
-		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the engine saves nothing in the "
-			       "first file");
+		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the engine has no data for the "
+			       "first file, but has data for others");
 	for (uint32_t i = 0; i < parts->count && !status; i++)
 		if (parts->sizes[i])
 			status = nna_memory_alloc(device, parts->sizes[i], &parts->memories[i], err);
@@ -277,7 +277,8 @@ static enum nn_status get_parts(const struct nna_prepared_model *prepared,
 		err->message[0] = '\0';
 		status = NN_OK;
 	}
-	return status ? status : nn_fail(err, NN_GENERAL_FAILURE, "cache: sizes keep changing");
+	return status ? status : nn_fail(err, NN_GENERAL_FAILURE, "cache: the engine's sizes of "
+					 "the cache files changed at each try");
 }
 
 static enum nn_status write_parts(const struct parts *parts, struct nna_cache_files *files,

@@ -52,7 +52,7 @@ static enum nn_status check_file(const char *kind, int fd, struct nn_error *err)
 	if (flags < 0 || fstat(fd, &st))
 		return nn_fail(err, NN_INVALID_ARGUMENT, "cache: the %s file is not open", kind);
 	if (!S_ISREG(st.st_mode))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "cache: the %s file is not a regular one",
+		return nn_fail(err, NN_INVALID_ARGUMENT, "cache: the %s file is not a regular file",
 			       kind);
 	if ((flags & O_ACCMODE) != O_RDWR)
 		return nn_fail(err, NN_INVALID_ARGUMENT,
@@ -118,9 +118,9 @@ enum nn_status nna_cache_files_open(const struct nna_cache *cache, bool writes,
 	files->count = 0;
 	if (num_model > NNACCEL_MAX_CACHE_PARTS || num_data > NNACCEL_MAX_CACHE_PARTS ||
 	    !(num_model + num_data))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "cache: %u model and %u data files, up to %d "
-			       "of each are possible, and one in all is needed", num_model, num_data,
-			       NNACCEL_MAX_CACHE_PARTS);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "cache: %u model files and %u data files "
+			       "are given; give at least one file, and at most %d of each kind",
+			       num_model, num_data, NNACCEL_MAX_CACHE_PARTS);
 	files->num_model = num_model;
 	for (uint32_t i = 0; i < num_model + num_data && !status; i++)
 		status = check_file(kind_of(files, i), nna_cache_file(cache, i), err);
@@ -203,6 +203,6 @@ enum nn_status nna_cache_files_write(struct nna_cache_files *files,
 		return NN_OK;
 	error = errno;
 	if (ftruncate(files->fds[0], 0))
-		return fail_errno("a torn entry cannot be emptied", errno, err);
+		return fail_errno("cannot truncate an incompletely written entry", errno, err);
 	return fail_errno("writing", error, err);
 }

@@ -69,7 +69,7 @@ static void *save(void *arg)
 
 	if (nna_cache_save(deferred->prepared, &deferred->cache, &put_off, &reason) &&
 	    !reason.message[0])
-		nn_fail(&reason, NN_GENERAL_FAILURE, "cache: not saved");
+		nn_fail(&reason, NN_GENERAL_FAILURE, "cache: the model could not be saved");
 	if (put_off) {
 		/*
 		 * The reported execution has only begun, because it waits for a fence. Try again

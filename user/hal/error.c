@@ -20,18 +20,19 @@ static const struct {
 	{ ETIMEDOUT, NN_DEVICE_UNAVAILABLE, "the engine is running, but no worker came in time" },
 	{ EUSERS, NN_DEVICE_UNAVAILABLE, "the engine serves too many clients of this user" },
 	{ EAGAIN, NN_DEVICE_UNAVAILABLE,
-	  "the engine gives this user no worker now: too many new ones lately, crashes, or a "
-	  "start that failed; see the engine's log and try again later" },
+	  "the engine gives this user no worker now (too many new workers lately, crashes, or a "
+	  "failed start): see the engine's log and try again later" },
 	{ EPIPE, NN_DEAD_OBJECT, "the engine's worker died, and its models with it" },
 	{ ESTALE, NN_DEAD_OBJECT, "the worker that prepared the model is dead: prepare again" },
 	{ ENOTRECOVERABLE, NN_DEAD_OBJECT,
-	  "the device is lost: the engine's worker died, and a job that it left may still write" },
+	  "the device is lost: the engine's worker died, and a job that it started may still write "
+	  "to memory" },
 	{ ETIME, NN_MISSED_DEADLINE_TRANSIENT, "the deadline passed" },
 	{ EINTR, NN_GENERAL_FAILURE, "interrupted by a signal" },
 	{ ECANCELED, NN_GENERAL_FAILURE, "cancelled" },
 	{ EIO, NN_GENERAL_FAILURE,
-	  "a memory cannot be reached: its driver refused, or took it back, or its "
-	  "file has become shorter" },
+	  "a memory cannot be accessed: its driver refused or withdrew access, or its file was "
+	  "truncated" },
 	{ ENOBUFS, NN_GENERAL_FAILURE, "the engine's answer is longer than expected" },
 	/* A resource ran out. */
 	{ EDQUOT, NN_RESOURCE_EXHAUSTED_TRANSIENT,
@@ -40,26 +41,29 @@ static const struct {
 	  "too many memories, buffers, models, bursts or slots of this client" },
 	{ EXFULL, NN_RESOURCE_EXHAUSTED_TRANSIENT,
 	  "too many commands of this client are in flight" },
-	{ EFBIG, NN_RESOURCE_EXHAUSTED_PERSISTENT, "larger than the largest pool" },
+	{ EFBIG, NN_RESOURCE_EXHAUSTED_PERSISTENT, "the memory is larger than the largest possible "
+	  "pool" },
 	{ ENOMEM, NN_RESOURCE_EXHAUSTED_TRANSIENT, "the kernel has no memory left" },
 	{ EMFILE, NN_RESOURCE_EXHAUSTED_TRANSIENT, "this process has too many files open" },
 	{ ENFILE, NN_RESOURCE_EXHAUSTED_TRANSIENT, "the system has too many files open" },
 	/* The buffer has no contents, or an execution is still writing the contents. */
 	{ ENODATA, NN_GENERAL_FAILURE, "nothing was written to the buffer" },
-	{ EBUSY, NN_GENERAL_FAILURE, "the buffer is being written, or is to be while it is read" },
+	{ EBUSY, NN_GENERAL_FAILURE, "the buffer is in use: a writer needs it alone, and readers "
+	  "need it without a writer" },
 	/* The caller made an invalid request. */
-	{ EBADF, NN_INVALID_ARGUMENT, "not an open file descriptor" },
-	{ EINVAL, NN_INVALID_ARGUMENT, "refused by the kernel: a value or range is not valid" },
+	{ EBADF, NN_INVALID_ARGUMENT, "the file descriptor is not open" },
+	{ EINVAL, NN_INVALID_ARGUMENT, "the kernel refused the call: a value or range is invalid" },
 	{ ENODEV, NN_INVALID_ARGUMENT, "this kind of file can't be mapped" },
-	{ EOPNOTSUPP, NN_INVALID_ARGUMENT, "not possible with this kind of memory or file" },
-	{ EPERM, NN_INVALID_ARGUMENT, "the file is sealed against the access asked for, or the "
-				      "buffer was not made for this" },
+	{ EOPNOTSUPP, NN_INVALID_ARGUMENT, "this kind of memory or file cannot do this" },
+	{ EPERM, NN_INVALID_ARGUMENT, "the file's seals forbid the requested access, or the buffer "
+	  "was not created for this use" },
 	{ ENOENT, NN_INVALID_ARGUMENT, "no such memory, buffer or model on this device" },
-	{ EFAULT, NN_INVALID_ARGUMENT, "a pointer is not valid" },
+	{ EFAULT, NN_INVALID_ARGUMENT, "a pointer is invalid" },
 	{ EACCES, NN_INVALID_ARGUMENT, "the file or memory does not permit the access" },
 	/* The kernel or engine has an incompatible version. */
-	{ ENOTTY, NN_DEVICE_UNAVAILABLE, "not an nnaccel device, or too old a module" },
-	{ E2BIG, NN_DEVICE_UNAVAILABLE, "too old a module" },
+	{ ENOTTY, NN_DEVICE_UNAVAILABLE, "the file is not an nnaccel device, or the module is too "
+	  "old for this library" },
+	{ E2BIG, NN_DEVICE_UNAVAILABLE, "the module is too old: upgrade it" },
 };
 
 enum nn_status nna_fail_errno(const struct nna_device *device, const char *call, int error,
@@ -90,10 +94,10 @@ enum nn_status nna_fail_status(const char *call, uint32_t status, const char *me
 			       struct nn_error *err)
 {
 	if (status > NN_RESOURCE_EXHAUSTED_PERSISTENT)
-		return nn_fail(err, NN_GENERAL_FAILURE, "%s: unknown status %u of the engine", call,
-			       status);
+		return nn_fail(err, NN_GENERAL_FAILURE, "%s: the engine returned the unknown "
+			       "status %u", call, status);
 	if (!*message)
-		message = "refused by the engine";
+		message = "the engine refused without a reason";
 	return nn_fail(err, (enum nn_status)status, "%s: %s", call, message);
 }
 

@@ -60,9 +60,9 @@ static enum nn_status make_room(struct nna_call *c, const struct nna_request *r,
 	if (args <= SMALL_ARGS && r->num_outputs <= SMALL_OUTPUTS && r->num_memories <= SMALL_POOLS)
 		return NN_OK;
 	if (args > NNACCEL_MAX_ARGS || r->num_memories > NNACCEL_MAX_CMD_POOLS)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %zu arguments in %u memories; "
-			       "%d and %d are possible", args, r->num_memories, NNACCEL_MAX_ARGS,
-			       NNACCEL_MAX_CMD_POOLS);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %zu arguments in %u memories, "
+			       "but at most %d arguments in %d memories are possible", args,
+			       r->num_memories, NNACCEL_MAX_ARGS, NNACCEL_MAX_CMD_POOLS);
 	c->block = malloc(args * sizeof(*c->args) + r->num_outputs * sizeof(*c->shapes) +
 			  r->num_memories * sizeof(*c->pools));
 	if (!c->block)
@@ -105,8 +105,8 @@ static enum nn_status set_buffer_arg(struct nnaccel_arg *arg, const struct nna_a
 				     struct nn_error *err)
 {
 	if (a->offset || a->length)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is a buffer, which has "
-			       "neither offset nor length", kind, index);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is a buffer: its offset "
+			       "and length must be 0", kind, index);
 	if (a->rank > NN_MAX_RANK)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u: rank %u, at most %d is "
 			       "possible", kind, index, a->rank, NN_MAX_RANK);
@@ -124,19 +124,20 @@ static enum nn_status set_arg(struct nnaccel_arg *arg, const struct nna_argument
 	memset(arg, 0, sizeof(*arg));
 	if (a->has_no_value) {
 		if (a->pool || a->offset || a->length || a->rank)
-			return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u has no value, "
-				       "but a location or dimensions", kind, index);
+			return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is omitted: its "
+				       "pool, offset, length and rank must be 0", kind, index);
 		arg->flags = NNACCEL_ARG_NO_VALUE;
 		return NN_OK;
 	}
 	if (a->pool >= r->num_memories && a->pool - r->num_memories < r->num_tokens)
 		return set_buffer_arg(arg, a, r, kind, index, err);
 	if (a->pool >= r->num_memories)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is in memory %u of %u",
-			       kind, index, a->pool, r->num_memories + r->num_tokens);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is in memory %u, but only "
+			       "%u are given", kind, index, a->pool,
+			       r->num_memories + r->num_tokens);
 	if (r->memories[a->pool]->is_formatted && (a->offset || a->length))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is a part of an image, "
-			       "which is used whole, with offset and length 0", kind, index);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u is an image, which is "
+			       "used as a whole: its offset and length must be 0", kind, index);
 	if (a->offset > r->memories[a->pool]->size ||
 	    a->length > r->memories[a->pool]->size - a->offset)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: %s %u: %" PRIu64 " bytes at %"
@@ -210,8 +211,8 @@ enum nn_status nna_get_shapes(const struct nnaccel_shape *from, uint32_t count,
 		const struct nnaccel_shape *s = &from[i];
 
 		if (s->rank > NN_MAX_RANK)
-			return nn_fail(err, NN_GENERAL_FAILURE, "execute: the engine says that "
-				       "output %u has rank %u", i, s->rank);
+			return nn_fail(err, NN_GENERAL_FAILURE, "execute: the engine reports for "
+				       "output %u the rank %u, which is too high", i, s->rank);
 		shapes[i].rank = s->rank;
 		shapes[i].is_sufficient = s->flags & NNACCEL_SHAPE_SUFFICIENT;
 		memcpy(shapes[i].dims, s->dims, sizeof(s->dims));
@@ -253,8 +254,8 @@ enum nn_status nna_call_results(const struct nna_call *c, enum nn_status status,
 	if (status != NN_OK && status != NN_OUTPUT_INSUFFICIENT_SIZE)
 		return status;
 	if (e->out_num_shapes != e->num_outputs)
-		return nn_fail(err, NN_GENERAL_FAILURE, "execute: the engine gave %u of %u output "
-			       "shapes", e->out_num_shapes, e->num_outputs);
+		return nn_fail(err, NN_GENERAL_FAILURE, "execute: the engine returned %u of %u "
+			       "output shapes", e->out_num_shapes, e->num_outputs);
 	bad = to->shapes ? nna_get_shapes(c->shapes, e->num_outputs, to->shapes, err) : NN_OK;
 	if (bad)
 		return bad;

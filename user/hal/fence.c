@@ -49,15 +49,16 @@ static enum nn_status declared_shape(const struct nna_prepared_model *p,
 	shape->flags = NNACCEL_SHAPE_SUFFICIENT;
 	shape->rank = a->rank || !o ? a->rank : o->rank;
 	if (info && info->is_tensor && !shape->rank && !a->has_no_value)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: output %u of a fenced "
-			       "execution has no shape", index);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: output %u needs a shape, "
+			       "because the execution is fenced", index);
 	for (uint32_t i = 0; i < shape->rank; i++) {
 		uint32_t known = o && i < o->rank ? o->dims[i] : 0;
 
 		shape->dims[i] = i < a->rank && a->dims[i] ? a->dims[i] : known;
 		if (!shape->dims[i] && !a->has_no_value)
 			return nn_fail(err, NN_INVALID_ARGUMENT, "execute: dimension %u of output "
-				       "%u of a fenced execution is open", i, index);
+				       "%u must be known, because the execution is fenced", i,
+				       index);
 	}
 	return NN_OK;
 }
@@ -74,8 +75,8 @@ static enum nn_status declare_shapes(struct nna_call *c, struct nn_error *err)
 	for (uint32_t i = 0; !status && i < r->num_outputs; i++)
 		status = declared_shape(c->prepared, &r->outputs[i], i, &c->shapes[i], err);
 	if (!status && r->num_tokens && !c->prepared->signature)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: a fenced execution of a model "
-			       "from a cache cannot have buffers");
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: a fenced execution with buffers "
+			       "needs a model that does not come from a cache");
 	return status;
 }
 
@@ -251,8 +252,8 @@ static int look_up(struct nna_device *device, int fd, struct end *e)
 static enum nn_status fail_file(const struct nna_device *device, int error, struct nn_error *err)
 {
 	if (error == EINVAL || error == EBADF || error == ENOENT)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: the fd is not the fence of an "
-			       "execution of this device");
+		return nn_fail(err, NN_INVALID_ARGUMENT, "execute: the fd is not a fence of an "
+			       "execution on this device");
 	return nna_fail_errno(device, "execute", error, err);
 }
 
@@ -288,8 +289,8 @@ enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 	if (error)
 		return fail_file(device, error, err);
 	if (e.error == EREMOTEIO)
-		return nn_fail(err, NN_GENERAL_FAILURE, "execute: a fence that it waited for "
-			       "carried an error");
+		return nn_fail(err, NN_GENERAL_FAILURE, "execute: a fence that the execution "
+			       "waited for signalled an error");
 	if (e.error)
 		return nna_fail_errno(device, "execute", e.error, err);
 	if (e.answer.out_status)
@@ -315,13 +316,14 @@ enum nn_status nna_fence_get_sync_file(struct nna_device *device, int fence, int
 		*sync_file = s.out_fd;
 		return NN_OK;
 	case EOPNOTSUPP:
-		return nn_fail(err, NN_GENERAL_FAILURE, "execute: it uses memory that a CPU reaches");
+		return nn_fail(err, NN_GENERAL_FAILURE, "execute: no sync_file: the execution uses "
+			       "memory that a CPU accesses");
 	case EBUSY:
-		return nn_fail(err, NN_GENERAL_FAILURE, "execute: it waits for another execution or "
-			       "for a fence");
+		return nn_fail(err, NN_GENERAL_FAILURE, "execute: no sync_file yet: the execution "
+			       "waits for another execution or a fence");
 	case ENODATA:
-		return nn_fail(err, NN_GENERAL_FAILURE, "execute: it has ended without a fence of "
-			       "hardware");
+		return nn_fail(err, NN_GENERAL_FAILURE, "execute: no sync_file: the execution has "
+			       "ended without a fence of the hardware");
 	default:
 		return fail_file(device, error, err);
 	}

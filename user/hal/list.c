@@ -95,8 +95,9 @@ enum nn_status nna_device_list(struct nna_device_entry *entries, size_t entry_si
 
 	nna_error_clear(err);
 	if (entry_size < SIZE_WITH(struct nna_device_entry, is_ready))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "device list: entries of %zu bytes",
-			       entry_size);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "device list: the entry size is %zu "
+			       "bytes, less than this library's smallest: pass sizeof the "
+			       "structure", entry_size);
 	found = scandir(CLASS, &nodes, is_device, by_number);
 	if (found < 0 && errno == ENOMEM)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "device list: out of memory");

@@ -87,7 +87,8 @@ enum nn_status nna_memory_alloc(struct nna_device *device, uint64_t size,
 
 	nna_error_clear(err);
 	if (!size)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "memory: length 0");
+		return nn_fail(err, NN_INVALID_ARGUMENT, "memory: the length is 0, but must be at "
+			       "least 1 byte");
 	m = memory_new(device, size, PROT_READ | PROT_WRITE);
 	if (!m)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "memory: out of memory");
@@ -140,7 +141,8 @@ enum nn_status nna_memory_import(struct nna_device *device, const struct nna_fil
 	if (status)
 		return status;
 	if (!f.length || f.offset > INT64_MAX || f.length > INT64_MAX - f.offset)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "memory: offset %llu, length %llu",
+		return nn_fail(err, NN_INVALID_ARGUMENT, "memory: offset %llu and length %llu are "
+			       "invalid: the length must not be 0, and the sum must fit 63 bits",
 			       (unsigned long long)f.offset, (unsigned long long)f.length);
 	if (check_prot("memory", f.prot, err))
 		return NN_INVALID_ARGUMENT;
@@ -189,8 +191,8 @@ static enum nn_status fail_formatted(const struct nna_device *device,
 		name[i] = name[i] < ' ' || name[i] == 0x7f ? '?' : name[i];
 	}
 	name[4] = 0;
-	return nn_fail(err, NN_GENERAL_FAILURE, "image: the format %s (0x%08x), or the kind of "
-		       "its file, is not possible", name, format->fourcc);
+	return nn_fail(err, NN_GENERAL_FAILURE, "image: the format %s (0x%08x) or the kind of file "
+		       "is not supported", name, format->fourcc);
 }
 
 enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, int prot,
@@ -284,7 +286,7 @@ void *nna_memory_map(struct nna_memory *memory, struct nn_error *err)
 	nna_error_clear(err);
 	if (memory->is_imported) {
 		nn_fail(err, NN_INVALID_ARGUMENT,
-			"mapping of memory: it was imported: map its file");
+			"mapping of memory: the memory was imported: map its file instead");
 		return NULL;
 	}
 	pthread_mutex_lock(&memory->map_lock);
@@ -303,7 +305,7 @@ enum nn_status nna_memories_hold(const struct nna_device *device, const char *ca
 			return nn_fail(err, NN_INVALID_ARGUMENT, "%s: memory %u is missing", call,
 				       i);
 		if (memories[i]->device != device)
-			return nn_fail(err, NN_INVALID_ARGUMENT, "%s: memory %u is of another "
+			return nn_fail(err, NN_INVALID_ARGUMENT, "%s: memory %u belongs to another "
 				       "device", call, i);
 	}
 	for (uint32_t i = 0; i < count; i++)

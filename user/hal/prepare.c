@@ -138,8 +138,8 @@ static enum nn_status import_wire(const struct nna_device *device, const void *w
 	int error = 0;
 
 	if (size > NNACCEL_MAX_WIRE)
-		return nn_fail(err, NN_RESOURCE_EXHAUSTED_PERSISTENT, "model: %zu bytes outside of "
-			       "its pools, at most %d are possible", size, NNACCEL_MAX_WIRE);
+		return nn_fail(err, NN_RESOURCE_EXHAUSTED_PERSISTENT, "model: %zu bytes without "
+			       "the pools, but at most %d are possible", size, NNACCEL_MAX_WIRE);
 	i.fd = sealed_memfd(wire, size);
 	if (i.fd < 0)
 		return nna_fail_errno(device, "model", errno, err);
@@ -179,8 +179,8 @@ static enum nn_status model_begin(const struct nna_device *device, const struct 
 	size_t size = 0;
 
 	if (n >= NNACCEL_MAX_CMD_POOLS)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "model: %u pools, at most %d are possible",
-			       n, NNACCEL_MAX_CMD_POOLS - 1);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "model: %u pools, but at most %d are "
+			       "possible", n, NNACCEL_MAX_CMD_POOLS - 1);
 	status = nna_memories_hold(device, "model", memories, n, err);
 	if (status)
 		return status;
@@ -188,7 +188,7 @@ static enum nn_status model_begin(const struct nna_device *device, const struct 
 	for (uint32_t i = 0; i < n && !status; i++)
 		if (memories[i]->is_formatted)
 			status = nn_fail(err, NN_GENERAL_FAILURE, "model: memory %u is an image, "
-					 "which holds no constants", i);
+					 "but constants must be in plain memory", i);
 	sent->pools = calloc(n ? n : 1, sizeof(*sent->pools));
 	if (!status && !sent->pools)
 		status = nn_fail(err, NN_OUT_OF_MEMORY, "model: out of memory");
@@ -443,7 +443,7 @@ static void save(struct nna_prepared_model *prepared, const struct nna_cache *ca
 	if (!status)
 		nna_deferred_begin(prepared, cache, put_off);
 	else if (!reason.message[0])
-		nn_fail(&reason, NN_GENERAL_FAILURE, "cache: not saved");
+		nn_fail(&reason, NN_GENERAL_FAILURE, "cache: the model could not be saved");
 	if (cache->not_saved)
 		*cache->not_saved = reason;
 }

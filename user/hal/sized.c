@@ -8,8 +8,8 @@ static enum nn_status check_size(size_t given, size_t least, const char *what, s
 {
 	if (given >= least && given <= NNA_MAX_STRUCT)
 		return NN_OK;
-	return nn_fail(err, NN_INVALID_ARGUMENT, "%s: its size is %zu, %zu to %d are possible: set it "
-		       "to sizeof the structure", what, given, least, NNA_MAX_STRUCT);
+	return nn_fail(err, NN_INVALID_ARGUMENT, "%s: the structure's size is %zu, but must be %zu "
+		       "to %d: set it to sizeof the structure", what, given, least, NNA_MAX_STRUCT);
 }
 
 enum nn_status nna_take_struct(void *ours, size_t size, size_t least, const void *callers,
@@ -29,7 +29,8 @@ enum nn_status nna_take_struct(void *ours, size_t size, size_t least, const void
 	for (size_t i = size; i < given; i++)
 		if (bytes[i])
 			return nn_fail(err, NN_INVALID_ARGUMENT, "%s: byte %zu is not 0, but this "
-				       "library has no field there", what, i);
+				       "library knows no field there: set it to 0 or upgrade the "
+				       "library", what, i);
 	memset(ours, 0, size);
 	memcpy(ours, callers, given < size ? given : size);
 	memcpy(ours, &written, sizeof(written));

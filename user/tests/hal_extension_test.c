@@ -236,7 +236,8 @@ static void test_domain(void **state)
 						     .inputs = (const struct nna_role[]){ role, other },
 						     .num_inputs = 2), &wrong, &no_token, &err),
 				 NN_INVALID_ARGUMENT);
-		assert_non_null(strstr(err.message, "is a TENSOR_QUANT64, another role a INT64"));
+		assert_non_null(strstr(err.message, "has type TENSOR_QUANT64 and another role has type "
+				       "INT64"));
 		err.message[0] = '\0';
 		j.request.num_tokens = 1;
 		j.request.tokens = &token;

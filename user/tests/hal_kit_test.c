@@ -340,7 +340,7 @@ static void test_device_memory(void **state)
 				&memory, &err));
 	check(nna_execute(p, &r, NULL, NULL, &err));
 	assert_true(device_number(&reader, sizeof(float), NULL) == 2 * number);
-	check_sync_file(p, &r, NN_GENERAL_FAILURE, "it has ended without a fence");
+	check_sync_file(p, &r, NN_GENERAL_FAILURE, "the execution has ended without a fence");
 	device_number(&reader, 0, &fenced);
 	check_sync_file(p, &r, NN_OK, "");
 	assert_true(device_number(&reader, sizeof(float), NULL) == 2 * fenced);

@@ -279,13 +279,14 @@ static void test_fence_info(void **state)
 		{ 0, 0, NN_OK, "" },
 		{ EPIPE, 0, NN_DEAD_OBJECT, "execute: the engine's worker died, and its models with it" },
 		{ EREMOTEIO, 0, NN_GENERAL_FAILURE,
-		  "execute: a fence that it waited for carried an error" },
+		  "execute: a fence that the execution waited for signalled an error" },
 		{ ETIME, 0, NN_MISSED_DEADLINE_TRANSIENT, "execute: the deadline passed" },
 		{ ECANCELED, 0, NN_GENERAL_FAILURE, "execute: cancelled" },
 		{ EINVAL, 0, NN_INVALID_ARGUMENT,
-		  "execute: refused by the kernel: a value or range is not valid" },
+		  "execute: the kernel refused the call: a value or range is invalid" },
 		{ EBUSY, 0, NN_GENERAL_FAILURE,
-		  "execute: the buffer is being written, or is to be while it is read" },
+		  "execute: the buffer is in use: a writer needs it alone, and readers need it "
+		  "without a writer" },
 		{ 0, NNACCEL_STATUS_INVALID_ARGUMENT, NN_INVALID_ARGUMENT, "execute: it is blue" },
 	};
 	struct nna_prepared_model *p = prepare(2, 1, 4);
@@ -332,15 +333,18 @@ static void test_sync_file(void **state)
 		const char *message;
 	} cases[] = {
 		{ 0, NN_OK, "" },
-		{ EOPNOTSUPP, NN_GENERAL_FAILURE, "execute: it uses memory that a CPU reaches" },
-		{ EBUSY, NN_GENERAL_FAILURE, "execute: it waits for another execution or for a fence" },
-		{ ENODATA, NN_GENERAL_FAILURE, "execute: it has ended without a fence of hardware" },
+		{ EOPNOTSUPP, NN_GENERAL_FAILURE, "execute: no sync_file: the execution uses "
+		  "memory that a CPU accesses" },
+		{ EBUSY, NN_GENERAL_FAILURE, "execute: no sync_file yet: the execution waits for "
+		  "another execution or a fence" },
+		{ ENODATA, NN_GENERAL_FAILURE, "execute: no sync_file: the execution has ended "
+		  "without a fence of the hardware" },
 		{ EINVAL, NN_INVALID_ARGUMENT,
-		  "execute: the fd is not the fence of an execution of this device" },
+		  "execute: the fd is not a fence of an execution on this device" },
 		{ EBADF, NN_INVALID_ARGUMENT,
-		  "execute: the fd is not the fence of an execution of this device" },
+		  "execute: the fd is not a fence of an execution on this device" },
 		{ ENOENT, NN_INVALID_ARGUMENT,
-		  "execute: the fd is not the fence of an execution of this device" },
+		  "execute: the fd is not a fence of an execution on this device" },
 		{ EMFILE, NN_RESOURCE_EXHAUSTED_TRANSIENT, "execute: " },
 	};
 	struct nna_prepared_model *p = prepare(2, 1, 4);
@@ -369,7 +373,7 @@ static void test_sync_file(void **state)
 static void test_no_fence_info(void **state)
 {
 	static const char not_one[] =
-		"execute: the fd is not the fence of an execution of this device";
+		"execute: the fd is not a fence of an execution on this device";
 	struct nna_prepared_model *p = prepare(2, 1, 4);
 	int fence = start(p), file, copy;
 

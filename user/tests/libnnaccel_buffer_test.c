@@ -510,7 +510,7 @@ static void test_models(void **state)
 	assert_int_equal(nna_buffer_allocate(other, NNA_SIZED(nna_buffer_roles, .models = models,
 					     .num_models = 1, .inputs = &role, .num_inputs = 1),
 					     &buffer, &token, &err), NN_INVALID_ARGUMENT);
-	assert_string_equal(err.message, "buffer: model 0 is of another device");
+	assert_string_equal(err.message, "buffer: model 0 is from another device");
 	assert_null(buffer);
 	assert_int_equal(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles, .models = models,
 					     .num_models = 2, .inputs = &role, .num_inputs = 1),

@@ -274,21 +274,24 @@ static void test_saving(void **state)
 		{ "no data", { { 0, 100, 0 }, { 0, 100, 0 } }, 2, 100, 0, "" },
 		{ "smaller than it said", { { 0, 100, 50 }, { 0, 99, 49 } }, 2, 99, 49, "" },
 		{ "nothing yet", { { 0, 0, 0 } }, 1, 3, 5, "" },
-		{ "no model", { { 0, 0, 50 } }, 1, 3, 5, "cache: the engine saves nothing in the first file" },
+		{ "no model", { { 0, 0, 50 } }, 1, 3, 5, "cache: the engine has no data for the "
+		  "first file, but has data for others" },
 		{ "grows", { { 0, 100, 50 }, { SHORT, 101, 50 }, { 0, 101, 50 } }, 3, 101, 50, "" },
 		{ "grows twice", { { 0, 100, 50 }, { SHORT, 101, 50 }, { SHORT, 101, 51 },
 				   { 0, 101, 51 } }, 4, 101, 51, "" },
 		{ "needs no data any more", { { 0, 100, 50 }, { SHORT, 101, 0 }, { 0, 101, 0 } }, 3, 101,
 		  0, "" },
 		{ "grows on", { { 0, 100, 50 }, { SHORT, 101, 50 }, { SHORT, 102, 50 },
-				{ SHORT, 103, 50 } }, 4, 3, 5, "cache: sizes keep changing" },
-		{ "has no sizes", { { FAILS, 7, 7 } }, 1, 3, 5, "cache: refused by the engine" },
+				{ SHORT, 103, 50 } }, 4, 3, 5, "cache: the engine's sizes of the "
+		  "cache files changed at each try" },
+		{ "has no sizes", { { FAILS, 7, 7 } }, 1, 3, 5, "cache: the engine refused without "
+		  "a reason" },
 		{ "longer than its room", { { 0, 100, 50 }, { 0, 100, 51 } }, 2, 3, 5,
 		  "cache: the engine says that it saved 51 bytes for file 1, which has room for 50" },
 		{ "without a room", { { 0, 100, 0 }, { 0, 100, 1 } }, 2, 3, 5,
 		  "cache: the engine says that it saved 1 bytes for file 1, which has room for 0" },
 		{ "fails", { { 0, 100, 50 }, { FAILS, 7, 7 } }, 2, 3, 5,
-		  "cache: refused by the engine" },
+		  "cache: the engine refused without a reason" },
 	};
 
 	(void)state;
@@ -438,7 +441,7 @@ static void test_late_saves(void **state)
 		{ false, { { 0, 0, 0 }, { 0, 10, 5 }, { 0, 10, 5 }, { 0, 12, 5 }, { 0, 12, 5 } }, 1, 3, 5,
 		  "" },
 		{ false, { { 0, 0, 0 }, { FAILS, 0, 0 }, { 0, 12, 5 }, { 0, 12, 5 } }, 1, 2, 4,
-		  "cache: refused by the engine" },
+		  "cache: the engine refused without a reason" },
 		{ true, { { 0, 12, 5 }, { 0, 12, 5 } }, 0, 0, 2, NULL },
 	};
 
@@ -594,8 +597,8 @@ static void test_files_that_are_refused(void **state)
 	assert_int_equal(open_entry(false, &open_files), NN_INVALID_ARGUMENT);
 	cache.num_model_files = 33;
 	assert_int_equal(open_entry(false, &open_files), NN_INVALID_ARGUMENT);
-	assert_string_equal(err.message, "cache: 33 model and 0 data files, up to 32 of each are "
-			    "possible, and one in all is needed");
+	assert_string_equal(err.message, "cache: 33 model files and 0 data files are given; give "
+			    "at least one file, and at most 32 of each kind");
 	cache.num_model_files = 0;
 	cache.num_data_files = 33;
 	assert_int_equal(open_entry(false, &open_files), NN_INVALID_ARGUMENT);

@@ -406,7 +406,8 @@ static void test_not_saved(void **state)
 					   &err);
 		failures = fake_end();
 		if (!status && not_saved.message[0]) {
-			assert_string_not_equal(not_saved.message, "cache: not saved");
+			assert_string_not_equal(not_saved.message, "cache: the model could not be "
+						"saved");
 			unsaved++;
 		}
 		take_back();

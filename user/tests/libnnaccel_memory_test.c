@@ -163,7 +163,7 @@ static void test_images(void **state)
 		}
 		assert_int_equal(nna_memory_size(memory), FAKE_PAGE);
 		assert_null(nna_memory_map(memory, &err));
-		assert_non_null(strstr(err.message, "it was imported"));
+		assert_non_null(strstr(err.message, "the memory was imported"));
 		nna_memory_free(memory);
 	}
 }
@@ -178,18 +178,18 @@ static void test_refused_images(void **state)
 		const char *message;
 	} cases[] = {
 		{ EINVAL, 1, 0, NN_INVALID_ARGUMENT,
-		  "image: refused by the kernel: a value or range is not valid" },
+		  "image: the kernel refused the call: a value or range is invalid" },
 		{ EOPNOTSUPP, 0x34325241, 0, NN_GENERAL_FAILURE,
-		  "image: the format AR24 (0x34325241), or the kind of its file, is not possible" },
+		  "image: the format AR24 (0x34325241) or the kind of file is not supported" },
 		{ EOPNOTSUPP, 0x7f1f20c1, 0, NN_GENERAL_FAILURE,
-		  "image: the format A ?? (0x7f1f20c1), or the kind of its file, is not possible" },
+		  "image: the format A ?? (0x7f1f20c1) or the kind of file is not supported" },
 		{ 0, 0, 0, NN_GENERAL_FAILURE,
-		  "image: the format \?\?\?\? (0x00000000), or the kind of its file, is not possible" },
+		  "image: the format \?\?\?\? (0x00000000) or the kind of file is not supported" },
 		{ EOPNOTSUPP, 1, 0x123, NN_GENERAL_FAILURE,
 		  "image: the modifier 0x123 is not linear" },
 		{ EACCES, 1, 0, NN_GENERAL_FAILURE,
 		  "image: the file or memory does not permit the access" },
-		{ EBADF, 1, 0, NN_INVALID_ARGUMENT, "image: not an open file descriptor" },
+		{ EBADF, 1, 0, NN_INVALID_ARGUMENT, "image: the file descriptor is not open" },
 		{ EDQUOT, 1, 0, NN_RESOURCE_EXHAUSTED_TRANSIENT,
 		  "image: the limit of device memory of this client or this user is reached" },
 	};

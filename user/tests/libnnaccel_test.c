@@ -589,7 +589,7 @@ static void test_unaligned_import(void **state)
 	assert_int_equal(kernel.import.prot, NNACCEL_PROT_READ);
 	assert_int_equal(nna_memory_size(m), 50);
 	assert_null(nna_memory_map(m, &err));
-	assert_non_null(strstr(err.message, "it was imported"));
+	assert_non_null(strstr(err.message, "the memory was imported"));
 	nna_memory_free(m);
 	assert_int_equal(num_live(), 0);
 }

@@ -536,10 +536,10 @@ static void test_no_files(void **state)
 	assert_miss(&usual, "Is a directory");
 	remove_all();
 	assert_int_equal(mkfifo(path(MODEL_FILE), 0600), 0);
-	assert_miss(&usual, "not a regular one");
+	assert_miss(&usual, "not a regular file");
 	remove_all();
 	assert_int_equal(symlink("/dev/full", path(MODEL_FILE)), 0);
-	assert_miss(&usual, "not a regular one");
+	assert_miss(&usual, "not a regular file");
 	remove_all();
 }
 
