@@ -141,8 +141,8 @@ static int offer_all(const struct graph *graph, const ANeuralNetworksDevice *con
 
 		/* A device that fails to answer is treated like a device that supports nothing. */
 		if (result != ANEURALNETWORKS_NO_ERROR) {
-			nna_log(NNA_LOG_WARN, "%s does not say what it supports: %s: %s",
-			       devices[i]->name, rt_result_name(result), err->message);
+			nna_log(NNA_LOG_WARN, "%s: the query for supported operations failed: %s: "
+				"%s", devices[i]->name, rt_result_name(result), err->message);
 			failure = result;
 			continue;
 		}

@@ -23,8 +23,8 @@ static void open_channel(struct prepared *prepared, struct request *request)
 	int result = prepared->ops->open_channel(prepared, &request->channel, &err);
 
 	if (result != ANEURALNETWORKS_NO_ERROR)
-		nna_log(NNA_LOG_WARN, "a step of the burst takes the ordinary path, after %s: %s",
-			rt_result_name(result), err.message);
+		nna_log(NNA_LOG_WARN, "a step runs without a burst, because it could not be "
+			"created: %s: %s", rt_result_name(result), err.message);
 }
 
 static bool open_channels(ANeuralNetworksBurst *burst)

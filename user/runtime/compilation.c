@@ -332,8 +332,8 @@ static int compile(ANeuralNetworksCompilation *compilation, struct nn_error *err
 		nn_fail(err, NN_GENERAL_FAILURE, "%s", reason.message);
 		return result;
 	}
-	rt_fall_back(FALL_BACK_COMPILE, result, "this model is compiled for the CPU alone, after %s: %s",
-		     rt_result_name(result), reason.message);
+	rt_fall_back(FALL_BACK_COMPILE, result, "this model is compiled for the CPU only after "
+		     "this error: %s: %s", rt_result_name(result), reason.message);
 	return partition_create(graph, &cpu, 1, &options, cache, &compilation->partition, err);
 }
 
@@ -427,8 +427,8 @@ static int get_supported(const ANeuralNetworksModel *model,
 							    &reason);
 
 		if (result != ANEURALNETWORKS_NO_ERROR) {
-			nna_log(NNA_LOG_WARN, "%s does not say what it supports: %s: %s",
-			       devices[i]->name, rt_result_name(result), reason.message);
+			nna_log(NNA_LOG_WARN, "%s: the query for supported operations failed: %s: "
+				"%s", devices[i]->name, rt_result_name(result), reason.message);
 			continue;
 		}
 		for (k = 0; k < count; k++)

@@ -195,7 +195,7 @@ static int cpu_prepare_cached(const ANeuralNetworksDevice *device, const struct 
 	if (result == ANEURALNETWORKS_NO_ERROR &&
 	    !same_arguments(nn_plan_main(cpu->cached.plan), &graph->model.subgraphs[0]))
 		result = rt_fail(err, ANEURALNETWORKS_OP_FAILED,
-				 "cache: the entry is another model's");
+				 "cache: the entry belongs to another model");
 	if (result != ANEURALNETWORKS_NO_ERROR) {
 		cpu_free(&cpu->base);
 		return result;

@@ -292,7 +292,8 @@ static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t d
 			accel->pause_ns = 0;
 		if (accel->pause_ns && clock_ns() < accel->next_ns)
 			result = rt_fail(err, ANEURALNETWORKS_DEAD_OBJECT,
-					 "its worker died again; the model waits before it is prepared once more");
+					 "the model\'s worker died again: after a pause, the model "
+					 "can be prepared once more");
 		else if (!handle_is_served(accel->source->handle))
 			result = rt_fail(err, ANEURALNETWORKS_UNAVAILABLE_DEVICE,
 					 "no engine is running");
@@ -333,7 +334,8 @@ static int use(struct accel_prepared *accel, use_fn *fn, void *argument, uint64_
 			result = fn(accel, argument, &reason);
 		else
 			result = rt_fail(&reason, ANEURALNETWORKS_DEAD_OBJECT,
-					 "the model was prepared by the parent of this process");
+					 "the model was prepared by this process's parent: prepare "
+					 "it in this process");
 		if (result == ANEURALNETWORKS_NO_ERROR &&
 		    !atomic_load_explicit(&accel->has_served, memory_order_relaxed))
 			atomic_store(&accel->has_served, true);
@@ -342,12 +344,12 @@ static int use(struct accel_prepared *accel, use_fn *fn, void *argument, uint64_
 			break;
 		if (prepare_again(accel, generation, deadline_ns, &again) !=
 		    ANEURALNETWORKS_NO_ERROR) {
-			nna_log(NNA_LOG_WARN, "%s: not prepared again: %s", accel->source->name,
-			       again.message);
+			nna_log(NNA_LOG_WARN, "%s: the model could not be prepared again: %s",
+				accel->source->name, again.message);
 			break;
 		}
-		nna_log(NNA_LOG_WARN, "%s: prepared again, after: %s", accel->source->name,
-		       reason.message);
+		nna_log(NNA_LOG_WARN, "%s: the model was prepared again after this error: %s",
+			accel->source->name, reason.message);
 	}
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		nn_fail(err, NN_GENERAL_FAILURE, "%s", reason.message);
@@ -735,7 +737,8 @@ static void renew_channel(struct accel_prepared *accel, struct channel *channel)
 	nna_memory_free(channel->request.staging);
 	channel->request.staging = NULL;
 	if (nna_burst_create(accel->model, NULL, &channel->burst, &reason)) {
-		nna_log(NNA_LOG_WARN, "a burst takes the ordinary path, after: %s", reason.message);
+		nna_log(NNA_LOG_WARN, "executions run without a burst, because it could not be "
+			"created: %s", reason.message);
 		channel->burst = NULL;
 	}
 	channel->generation = accel->generation;
@@ -1110,7 +1113,7 @@ static bool open_place(ANeuralNetworksDevice *device, struct accel_place *place,
 		return false;
 	}
 	if (!get_facts(device, nna, err)) {
-		nna_log(NNA_LOG_WARN, "device %s is left out for now: %s", place->entry.path,
+		nna_log(NNA_LOG_WARN, "device %s is not offered for now: %s", place->entry.path,
 			err->message);
 		return false;
 	}

@@ -96,7 +96,8 @@ static int take_shapes(ANeuralNetworksExecution *execution, const struct step *s
 		if (!request->outputs[i].omitted && from->sufficient &&
 		    !is_acceptable(execution, index, from))
 			return rt_fail(err, ANEURALNETWORKS_OP_FAILED,
-				       "output %u has not the shape that was declared", index);
+				       "the shape of output %u differs from the declared shape",
+				       index);
 		execution->shapes[index] = *from;
 	}
 	return ANEURALNETWORKS_NO_ERROR;
@@ -217,8 +218,9 @@ static int run_step(ANeuralNetworksExecution *execution, struct step *step,
 		result = run_request(execution, step, step->prepared, request, &reason);
 	}
 	if (may_fall_back(execution, step, result)) {
-		rt_fall_back(FALL_BACK_EXECUTE, result, "the CPU takes the place of %s, after %s: %s",
-			     step->device->name, rt_result_name(result), reason.message);
+		rt_fall_back(FALL_BACK_EXECUTE, result, "the CPU computes instead of %s after this "
+			     "error: %s: %s", step->device->name, rt_result_name(result),
+			     reason.message);
 		reason.message[0] = '\0';
 		result = partition_get_fallback(p, step, &fallback, &reason);
 		if (result == ANEURALNETWORKS_NO_ERROR)
@@ -304,8 +306,8 @@ static int run_steps(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *
 				 run_single(execution, step, &reason);
 	}
 	if (p->num_steps > 1 && may_fall_back(execution, step, result)) {
-		rt_fall_back(FALL_BACK_WHOLE, result, "the CPU executes the whole model, after %s: %s",
-			     rt_result_name(result), reason.message);
+		rt_fall_back(FALL_BACK_WHOLE, result, "the CPU executes the whole model after this "
+			     "error: %s: %s", rt_result_name(result), reason.message);
 		return run_whole(execution, err);
 	}
 	return result == ANEURALNETWORKS_NO_ERROR ? result : rt_fail(err, result, "%s", reason.message);

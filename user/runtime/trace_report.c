@@ -180,7 +180,7 @@ static void print_step(const struct trace_step *t)
 	if (t->timed_runs)
 		print_operations(t);
 	else
-		fputs(BEGIN "  the device tells no times of operations\n", stderr);
+		fputs(BEGIN "  the device does not report times of single operations\n", stderr);
 }
 
 static void print_from(const struct trace_step *t)

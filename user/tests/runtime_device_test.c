@@ -689,8 +689,9 @@ static ANeuralNetworksModel *two_steps_model(void)
  */
 static void test_fallback_of_whole(void **state)
 {
-#define TAKES_PLACE "the CPU takes the place of nnaccel, after OP_FAILED: told to fail"
-#define WHOLE "the CPU executes the whole model, after OP_FAILED: nnaccel: told not to take it"
+#define TAKES_PLACE "the CPU computes instead of nnaccel after this error: OP_FAILED: told to fail"
+#define WHOLE "the CPU executes the whole model after this error: OP_FAILED: nnaccel: told not to " \
+	      "take it"
 #define FAILS "ANeuralNetworksExecution_compute: OP_FAILED: "
 	static const struct {
 		uint32_t steps, failing_writes;

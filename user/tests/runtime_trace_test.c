@@ -523,7 +523,8 @@ static void test_report(void **state)
 	assert_non_null(strstr(child.said, "  operation 0 ADD on nnaccel: 0.001 ms, 100.0 %\n"));
 	assert_int_equal(count(child.said, '\n'), 3);
 	in_child("NNACCEL_REPORT", "1", run_refused);
-	assert_non_null(strstr(child.said, "  the device tells no times of operations\n"));
+	assert_non_null(strstr(child.said, "  the device does not report times of single "
+			       "operations\n"));
 	assert_null(strstr(child.said, "in the engine"));
 	in_child("NNACCEL_REPORT", "1", run_on_cpu);
 	assert_non_null(strstr(child.said, "  copies: 0 bytes in, 0 bytes out a run\n"));
@@ -730,15 +731,18 @@ static const struct {
 	unsigned int lines;
 	const char *text;
 } fallbacks[] = {
-	{ "an execution", execution_fails, "note", 1, "the CPU takes the place of nnaccel, after OP_FAILED: " },
-	{ "two causes", execution_fails_twice, "note", 2, ", after RESOURCE_EXHAUSTED_TRANSIENT: " },
-	{ "a device", device_dies, "note", 1, "the CPU takes the place of nnaccel, after DEAD_OBJECT: " },
-	{ "a preparation", preparation_fails, "note", 1, "compiled for the CPU alone, after OP_FAILED: " },
+	{ "an execution", execution_fails, "note", 1, "the CPU computes instead of nnaccel after "
+	  "this error: OP_FAILED: " },
+	{ "two causes", execution_fails_twice, "note", 2, "error: RESOURCE_EXHAUSTED_TRANSIENT: " },
+	{ "a device", device_dies, "note", 1, "the CPU computes instead of nnaccel after this "
+	  "error: DEAD_OBJECT: " },
+	{ "a preparation", preparation_fails, "note", 1, "compiled for the CPU only after this error: OP_FAILED: " },
 	{ "operations", operations_are_refused, "note", 1, "the CPU computes 1 of 1 operations, " },
 	{ "no device", device_is_absent, "note", 1, "this program computes on the CPU: " },
-	{ "warnings", execution_fails, "warn", 10, "the CPU takes the place of nnaccel, after OP_FAILED: " },
+	{ "warnings", execution_fails, "warn", 10, "the CPU computes instead of nnaccel after this "
+	  "error: OP_FAILED: " },
 	{ "nothing", execution_fails, "none", 0, "" },
-	{ "the default", execution_fails, "", 1, "nnaccel: note: the CPU takes the place of nnaccel" },
+	{ "the default", execution_fails, "", 1, "nnaccel: note: the CPU computes instead of nnaccel" },
 };
 
 static void test_fallbacks(void **state)
