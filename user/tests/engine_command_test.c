@@ -155,7 +155,7 @@ static void test_sizes(void **state)
 	buffer.head.num_inputs = NNACCEL_MAX_ARGS;
 	expect_of(size, "too many arguments");
 	buffer.head.num_grants = NNACCEL_MAX_CMD_POOLS + NNACCEL_MAX_CMD_BUFFERS + 1;
-	expect_of(size, "too many grants");
+	expect_of(size, "too many memories");
 	/* All counts equal their limits, but the command's size is wrong. */
 	make(NNACCEL_DO_QUERY);
 	size = pack();
@@ -235,7 +235,7 @@ static void test_arguments(void **state)
 static void test_buffers(void **state)
 {
 	(void)state;
-	CASE(BUFFER, m.head.num_grants = 2, "a buffer is one grant");
+	CASE(BUFFER, m.head.num_grants = 2, "a buffer must be one memory");
 	CASE(BUFFER, m.head.num_roles = 0, "a buffer without a role");
 	CASE(BUFFER, m.role.kind = NNACCEL_ROLE_OUTPUT, NULL);
 	CASE(BUFFER, m.role.kind = NNACCEL_ROLE_OUTPUT + 1, "kind of a role");
@@ -257,7 +257,7 @@ static void test_models(void **state)
 static void test_copies(void **state)
 {
 	(void)state;
-	CASE(COPY_IN, m.head.num_grants = 1, "a copy is of two grants");
+	CASE(COPY_IN, m.head.num_grants = 1, "a copy must name two memories");
 	CASE(COPY_IN, m.head.wire_length = BYTES, NULL);
 	CASE(COPY_IN, m.head.wire_length = 0, "length of a copy");
 	CASE(COPY_IN, m.grants[0].length = 15, "length of a copy");

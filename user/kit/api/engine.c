@@ -130,7 +130,7 @@ const char *engine_fault(const struct nna_engine *e)
 
 	/* An engine's structure must have all fields of the structure's first release. */
 	if (!HAS_FIELD(e, data_cache_files))
-		return "it is of a version before the first";
+		return "its structure is smaller than that of the first release";
 	if (!e->name || !e->name[0])
 		return "it has no name";
 	if (e->clients > NNA_ENGINE_CLIENTS_THREADS)

@@ -23,7 +23,7 @@ static enum nn_status check_sizes(const struct command *c, size_t size, struct n
 		want = round_up(want, sizeof(uint64_t)) +
 		       head->num_formats * (uint64_t)sizeof(*c->formats);
 	if (head->num_grants > NNACCEL_MAX_CMD_POOLS + NNACCEL_MAX_CMD_BUFFERS)
-		return bad(err, "too many grants");
+		return bad(err, "too many memories");
 	if (args > NNACCEL_MAX_ARGS)
 		return bad(err, "too many arguments");
 	if (head->num_roles > NNACCEL_MAX_ROLES)
@@ -101,7 +101,7 @@ static enum nn_status check_args(const struct command *c, struct nn_error *err)
 static enum nn_status check_buffer(const struct command *c, struct nn_error *err)
 {
 	if (c->head->num_grants != 1)
-		return bad(err, "a buffer is one grant");
+		return bad(err, "a buffer must be one memory");
 	if (c->head->num_roles == 0)
 		return bad(err, "a buffer without a role");
 	for (uint32_t i = 0; i < c->head->num_roles; i++)
@@ -133,7 +133,7 @@ static enum nn_status check_copy(const struct command *c, uint32_t to, struct nn
 	const struct nnaccel_cmd *head = c->head;
 
 	if (head->num_grants != 2)
-		return bad(err, "a copy is of two grants");
+		return bad(err, "a copy must name two memories");
 	if (!head->wire_length || head->wire_length > c->grants[0].length ||
 	    head->wire_length > c->grants[1].length)
 		return bad(err, "length of a copy");
