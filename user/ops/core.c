@@ -222,7 +222,7 @@ enum nn_status nn_op_check(const struct nn_scope *scope, const struct nn_operati
 	enum nn_status status;
 
 	if (!c.op)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "%s: not an operation that is known",
+		return nn_fail(err, NN_INVALID_ARGUMENT, "%s: unknown operation",
 			       nn_op_name(operation->type));
 	status = c.op->inputs ? nn_check_rules(&c) : NN_OK;
 	return status || !c.op->check ? status : c.op->check(&c);

@@ -168,7 +168,7 @@ static enum nn_status infer_common(const struct nn_run *r, uint32_t channels)
 	int32_t value = nn_run_int(r, form, 0);
 
 	if (value < 0 || value >= NN_DYNAMIC_FORMS)
-		return nn_run_fail(r, "input %u: %d is no form, must be 0 to %d", form, value,
+		return nn_run_fail(r, "input %u: unknown form %d, must be 0 to %d", form, value,
 				   NN_DYNAMIC_FORMS - 1);
 	if (extra->kind == NN_EXTRA_CHANNEL_QUANT && extra->count != channels)
 		return nn_run_fail(r, "input 1: %u scales for %u channels", extra->count, channels);

@@ -23,7 +23,8 @@ static enum nn_status check_quantisation(const struct nn_run *r)
 		const struct nn_tensor *t = &r->inputs[i];
 
 		if (t->scale != w->scale || t->zero_point != w->zero_point)
-			return nn_run_fail(r, "input %u is quantised otherwise than input 1", i);
+			return nn_run_fail(r, "input %u has another scale or zero point than input "
+					   "1", i);
 	}
 	for (uint32_t i = NN_Q16_LSTM_BIAS; i < NN_Q16_LSTM_STATE_C; i++) {
 		if (fabsf(r->inputs[i].scale - w->scale / 128) > 1e-6f * w->scale ||

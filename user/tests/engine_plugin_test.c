@@ -423,8 +423,8 @@ X(unlisted, b->operands[0][1].type = CODE(3, 2),					\
 X(unlisted_operation, b->operations[0][0].type = CODE(3, 1),				\
   "operation 0 (code 196609): of an extension that is not listed")			\
 X(own_operation, b->operations[0][1].type = CODE(NN_OWN_PREFIX, 999),			\
-  "not an operation that is known")							\
-X(unknown_operation, b->operations[0][1].type = CODE(1, 8), "not an operation that is known") \
+  "unknown operation")							\
+X(unknown_operation, b->operations[0][1].type = CODE(1, 8), "unknown operation") \
 X(unknown_name, b->extensions[0].name = "com.example.silver",				\
   "extension 0 (com.example.silver) is not known here")				\
 X(name_twice, b->extensions[0].name = FIBONACCI_NAME,					\
@@ -437,9 +437,9 @@ X(name_empty, b->extensions[0].name = "", "extension 0: not a name")			\
 X(name_of_lines, b->extensions[0].name = "a.b\n<0>c", "extension 0: not a name")	\
 X(name_long, b->extensions[0].name = long_name(), "is not known here")			\
 X(prefix_none, b->extensions[0].prefix = 0, "prefix 0 is reserved")			\
-X(operation_0, b->operations[0][0].type = CODE(2, 0), "not an operation that is known")	\
+X(operation_0, b->operations[0][0].type = CODE(2, 0), "unknown operation")	\
 X(operation_last, b->operations[0][0].type = (int32_t)0x2ffff,				\
-  "not an operation that is known")							\
+  "unknown operation")							\
 X(type_last, b->operands[0][1].type = (int32_t)0x2ffff, "type 65535, which extension")	\
 X(prefix_last, b->operands[0][1].type = -1, "of an extension that is not listed")	\
 X(prefix_twice, b->extensions[0].prefix = 2, "prefix 2 is another's")			\
@@ -858,7 +858,7 @@ static void test_oem(void **state)
 	mb_operation(&b, NN_OP_OEM, MB_LIST(0, 1), MB_LIST(2));
 	assert_int_equal(run(&b, NULL, in, sizeof(in), out, sizeof(out), &err),
 			 NN_INVALID_ARGUMENT);
-	assert_non_null(strstr(err.message, "operation 10000: not an operation that is known"));
+	assert_non_null(strstr(err.message, "operation 10000: unknown operation"));
 
 	assert_load(NNA_ENGINE_PLUGIN_LOADED, "plugins/oem", "");
 	err.message[0] = '\0';
