@@ -298,7 +298,7 @@ static void test_opening(void **state)
 
 static void test_failures(void **state)
 {
-#define NO_INTERFACE "the library has not the C interface of TensorFlow Lite, which the model is for"
+#define NO_INTERFACE "the library lacks the C interface of TensorFlow Lite, which the model needs"
 #define NOT_LOADED "TensorFlow Lite " VERSION " cannot load m.tflite"
 #define NO_DELEGATE "/plugins/" PLUGIN " is no delegate"
 	static const struct {

@@ -64,8 +64,8 @@ static bool load_functions(struct model *m, char error[RUNTIME_ERROR])
 	if (all)
 		snprintf(m->base.name, sizeof(m->base.name), "TensorFlow Lite %s", m->Version());
 	else
-		snprintf(error, RUNTIME_ERROR, "the library has not the C interface of TensorFlow Lite, which the "
-			 "model is for");
+		snprintf(error, RUNTIME_ERROR, "the library lacks the C interface of TensorFlow "
+			 "Lite, which the model needs");
 	return all;
 }
 
