@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Scripts that poll source pause.sh. A process such as sleep takes long to start on an emulated CPU, and
-# takes the CPU from the emulator.
+# Scripts that wait in a loop source this file for pause(), which starts no process. Starting a
+# process such as sleep takes long on an emulated CPU, and takes CPU time from the emulator.
 
 exec {nothing}<> <(:)	# a pipe that nobody writes to
 

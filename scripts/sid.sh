@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Unpacks packages of another Debian ($suite, default sid) with all dependencies, libc included, to a
-# folder of the cache. The folder is a root file system; its programs are run by its own loader with
-# its own libraries. Scripts source sid.sh after common.sh and apt.sh, and never run it.
+# Unpacks packages of another Debian ($suite, default sid) with all dependencies, libc included, to
+# a folder of the cache. The folder is a root file system, whose programs run with the folder's own
+# loader and libraries. Scripts source sid.sh after common.sh and apt.sh, and do not run sid.sh as a
+# program.
 
 suite=sid
 

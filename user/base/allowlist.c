@@ -75,8 +75,8 @@ static void refresh(struct allowlist_file *f)
 	if (fd < 0)
 		return;
 	/*
-	 * The file may have been replaced after the last stat(), so take the state of the opened
-	 * file.
+	 * Use fstat() on the opened file, because the file may have been replaced after the last
+	 * stat().
 	 */
 	f->exists = !fstat(fd, &f->seen) && S_ISREG(f->seen.st_mode);
 	if (f->exists)
@@ -85,8 +85,8 @@ static void refresh(struct allowlist_file *f)
 }
 
 /*
- * Returns the line after `line`, or the first line if `line` is NULL. After the last line returns
- * NULL.
+ * Returns the line after `line`, or the first line if `line` is NULL. Returns NULL if `line` is the
+ * last line.
  */
 static const char *next_line(const struct allowlist_file *f, const char *line)
 {
@@ -122,8 +122,8 @@ static bool trusts_names(const struct allowlist_file *config)
 }
 
 /*
- * Returns the length of `prefix` if `path` begins with it, otherwise 0. A prefix of a path matches
- * only whole names of folders.
+ * Returns the length of `prefix` if `path` begins with it, otherwise 0. A prefix matches only whole
+ * names of folders: "/usr" does not match "/usrlocal".
  */
 static size_t match(const char *path, const char *prefix)
 {
@@ -138,7 +138,7 @@ static size_t match(const char *path, const char *prefix)
 
 /*
  * Returns the length of the longest prefix with which the path begins. The prefixes are the values
- * of `key` in the configuration or, if the configuration lacks the key, those in `usual`.
+ * of `key` in the configuration or, if the configuration lacks the key, the prefixes in `usual`.
  */
 static size_t longest(const struct allowlist_file *config, const char *key,
 		      const char *const *usual, size_t count, const char *path)
@@ -196,7 +196,10 @@ static int hex_digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* Decodes \xHH, which the service manager writes for a special character in the name of a unit. */
+/*
+ * Decodes the sequences \xHH, by which the service manager writes special characters in names of
+ * units.
+ */
 static void unescape(char *text)
 {
 	char *to = text;
@@ -217,7 +220,8 @@ static void unescape(char *text)
 }
 
 /*
- * Replaces the name of an application's unit by the application's id, which is a part of the name.
+ * Replaces the name of an application's unit by the application's id, which is part of the unit's
+ * name.
  */
 static void cut_application(char *name, bool is_scope)
 {
@@ -240,7 +244,7 @@ bool allowlist_unit_name(const char *cgroup, char name[ALLOWLIST_NAME_SIZE])
 		size_t length = strcspn(cgroup, "/");
 		bool scope = ends_with(cgroup, length, ".scope");
 
-		/* Users choose the names of units in the cgroup user.slice. */
+		/* In the cgroup user.slice users choose the names of units. */
 		if (length == strlen("user.slice") && !strncmp(cgroup, "user.slice", length))
 			is_users = true;
 		if ((scope || ends_with(cgroup, length, ".service")) &&
@@ -340,7 +344,7 @@ static struct place place_of(const struct allowlist *a, const char *path)
 	size_t system = longest(&a->config, "system-prefix", system_prefixes,
 				sizeof(system_prefixes) / sizeof(system_prefixes[0]), path);
 
-	/* A prefix that is both trusted and of the system counts as the system's. */
+	/* A prefix that is both a trusted prefix and a system prefix counts as a system prefix. */
 	return (struct place){ .trusted = trusted, .of_system = system && system >= trusted };
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A connection of a client and an engine without the module. The client's library replaces the
- * kernel module, and exchanges packets with the engine's kit on two sockets.
+ * A connection between a client and an engine that does not use the kernel module. The client's
+ * library replaces the kernel module, and exchanges packets with the engine's kit on two sockets.
  *
- * By the first socket the client connects to the engine. The first socket carries commands, in the
- * format of NNACCEL_SESSION_FETCH, and answers. The client sends the engine the second socket with
- * DIRECT_HELLO. The second socket carries files of memory. The client sends a file before the
- * command or burst request that uses the file's memory.
+ * The first socket is the client's connection to the engine. The first socket carries commands, in
+ * the format of NNACCEL_SESSION_FETCH, and answers. With DIRECT_HELLO the client sends the engine
+ * the second socket. The second socket carries the files that hold shared memory. The client sends
+ * a file before the command or burst request that uses the file's memory.
  */
 #ifndef NN_BASE_DIRECT_H
 #define NN_BASE_DIRECT_H
@@ -15,18 +15,19 @@
 
 enum direct_kind {
 	/*
-	 * The first packet on the first socket, which carries the second socket. The engine answers
-	 * DIRECT_HELLO with the same packet and sets `error`.
+	 * DIRECT_HELLO is the first packet on the first socket, and carries the second socket's
+	 * descriptor. The engine answers with a DIRECT_HELLO packet, whose `error` says whether the
+	 * engine accepts the client.
 	 */
 	DIRECT_HELLO = 1,
 	/* Carries the file of a grant. The grant's memory begins at `offset` of the file. */
 	DIRECT_GRANT,
 	/*
-	 * Carries a file with the regions of a burst at their offsets. For burst 0 the file is the
-	 * doorbell.
+	 * Carries a file that holds the regions of a burst at their offsets. If the burst is 0, the
+	 * file is the client's doorbell.
 	 */
 	DIRECT_BURST,
-	/* Makes `slot` of `burst` stand for `grant` from now on. */
+	/* Assigns the memory of `grant` to `slot` of `burst`. */
 	DIRECT_SLOT,
 };
 
@@ -44,8 +45,8 @@ struct direct_message {
 };
 
 /*
- * An answer to a command, with the fields of NNACCEL_SESSION_COMMIT. In the packet the payload
- * follows, and then the message.
+ * An answer to a command; the fields are those of NNACCEL_SESSION_COMMIT. In the packet the payload
+ * follows this structure, and the message follows the payload.
  */
 struct direct_answer {
 	__u64 cookie;

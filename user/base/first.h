@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Limits log lines: a place in the code reports each cause of failure only once.
- */
+/* Limits log lines: each place in the code logs each cause of failure only once. */
 #ifndef NN_BASE_FIRST_H
 #define NN_BASE_FIRST_H
 

@@ -47,7 +47,7 @@ struct option_row {
 
 #define OPTION_AT(type, member) .offset = offsetof(type, member)
 
-/* Makes a string of a macro's number, for the help text. */
+/* Expands to the value of a macro as a string, for the help text. */
 #define OPTION_STRING_(text) #text
 #define OPTION_STRING(macro) OPTION_STRING_(macro)
 
@@ -60,8 +60,9 @@ int option_read(const struct option_row *rows, int argc, char **argv, void *into
 
 /*
  * Writes options as words "--name=value" into `text`, from which option_read() reads the same
- * values. The words are for flags that are true, texts that are not NULL, and numbers without a
- * unit. Returns the number of words, or -1 if the words need more than `size` bytes.
+ * values. The function writes a word for each flag that is true, each text that is not NULL, and
+ * each number without a unit. Returns the number of words, or -1 if the words need more than `size`
+ * bytes.
  */
 int option_write(const struct option_row *rows, const void *from, char *text, size_t size,
 		 char **words);
@@ -76,14 +77,14 @@ void option_help(const struct option_row *rows);
 int option_printed(const char *program);
 
 /*
- * Prints a usage line with the program and `text`. The line goes to standard output if the first
- * argument is --help or -h, otherwise to standard error. Returns the program's exit status.
+ * Prints a usage line with the program's name and `text`. The line goes to standard output if the
+ * first argument is --help or -h, otherwise to standard error. Returns the program's exit status.
  */
 int option_usage(const char *program, const char *text, int argc, char **argv);
 
 /*
- * Prints, as option_usage() does, that only an engine starts this program. Returns the program's
- * exit status.
+ * Prints, like option_usage(), a line that says that only an engine starts this program. Returns
+ * the program's exit status.
  */
 int option_by_hand(const char *program, int argc, char **argv);
 

@@ -16,10 +16,10 @@
 bool packet_send(int socket, const void *data, size_t size, int file);
 
 /*
- * Receives a packet as recvmsg() with `flags`, and returns the packet's size. Sets *file to the
- * file in the packet, which the caller closes, or to -1. The received file gets the first free
- * descriptor. If the packet has several files, the function closes all files. If `file` is NULL, no
- * file is received.
+ * Receives a packet by recvmsg() with the flags `flags`, and returns the packet's size. Sets *file
+ * to the file in the packet, which the caller closes, or to -1. The received file gets the first
+ * free descriptor. If the packet has several files, the function closes all files. If `file` is
+ * NULL, no file is received.
  */
 ssize_t packet_receive(int socket, void *data, size_t size, int flags, int *file);
 

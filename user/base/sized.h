@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Structures that begin with their size. A program that was built with an older header passes
- * shorter structures, and with a newer header longer structures. Elements of arrays have no size
- * field: either they never grow, or the caller passes their size as an argument.
+ * Structures that begin with their size. Programs built with an older header pass shorter
+ * structures, and programs built with a newer header pass longer structures. Array elements have no
+ * size field: an element's type never grows, or the caller passes the element's size as an
+ * argument.
  */
 #ifndef NN_BASE_SIZED_H
 #define NN_BASE_SIZED_H

@@ -11,8 +11,8 @@
 
 /*
  * Writes `size` bytes to a regular file or memfd from offset `at` on, without moving the file's
- * position. Usually one pwrite() suffices, because the kernel writes up to 2 GiB in a call. Returns
- * false with errno on failure, when the file may have a part of the bytes.
+ * position. Usually one pwrite() suffices, because the kernel writes up to 2 GiB in a call. On
+ * failure returns false and sets errno; the file may then contain a part of the bytes.
  */
 static inline bool write_at(int fd, const void *bytes, size_t size, off_t at)
 {

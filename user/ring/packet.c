@@ -131,7 +131,7 @@ static inline bool put_shape(struct writer *w, const struct nnaccel_shape *shape
 	return put_dims(w, NNACCEL_DATUM_SHAPE_DIMENSION, shape->dims, shape->rank);
 }
 
-/* Writes a message, or its beginning if there is not enough room. */
+/* Writes a message, or only the beginning of the message if there is not enough room. */
 static void put_message(struct writer *w, const char *text)
 {
 	size_t left = strnlen(text, NNACCEL_MAX_MESSAGE);
@@ -172,8 +172,8 @@ uint32_t nn_result_encode(const struct nn_result *result, struct nnaccel_datum *
 }
 
 /*
- * The remaining datums of a packet that is read. `end` is the address after the last datum. `why`
- * describes the first fault of the packet, or is NULL.
+ * The remaining datums of a packet that is being read. `end` is the address after the last datum.
+ * `why` describes the first fault of the packet, or is NULL.
  */
 struct reader {
 	const struct nnaccel_datum *next;
@@ -201,7 +201,7 @@ static inline const struct nnaccel_datum *take(struct reader *r, enum nnaccel_da
 	return r->next++;
 }
 
-/* Returns whether a datum's flags and rank are 0, and all its words from word `used` on. */
+/* Returns whether the flags, the rank and all words from index `used` on of a datum are 0. */
 static bool is_plain(const struct nnaccel_datum *datum, unsigned int used)
 {
 	uint32_t rest = (uint32_t)datum->flags | datum->rank;

@@ -56,8 +56,8 @@ uint32_t nn_result_encode(const struct nn_result *result, struct nnaccel_datum *
  * Reads a packet of `count` datums. Returns NULL, or a description of the packet's fault; after a
  * fault the parsed structure must not be used. Checks every kind, count, flag and rank, and that
  * all unused bytes are 0. Checks that each operand's pool is a slot of the packet, and that the
- * packet has the length that it states. The caller must check what a packet cannot show: that slots
- * exist, that ranges are inside pools, and the requirements of the model.
+ * packet's length is the length stated in the packet. The caller must check what a packet cannot
+ * show: that slots exist, that ranges are inside pools, and the requirements of the model.
  */
 const char *nn_request_parse(const struct nnaccel_datum *datums, uint32_t count,
 			     struct nn_request *request);

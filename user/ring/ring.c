@@ -2,10 +2,10 @@
 /*
  * One end of a burst: sends and receives packets, waits for the other end, and wakes it.
  *
- * No wake-up is lost, because each end has a full barrier between its two steps. The end that will
- * sleep sets its flag, then reads the word for which it waits; the futex sleeps only if the word is
- * unchanged. The end that wakes writes the word, then reads the flag. user/ring/model checks this
- * protocol.
+ * No wake-up is lost, because each end executes a full barrier between its write and its read. The
+ * end that will sleep sets its flag, then reads the word for which the end waits; the futex sleeps
+ * only if the word is unchanged. The end that wakes the other end writes that word, then reads the
+ * other end's flag. user/ring/model checks this protocol.
  */
 #include "base/clock.h"
 #include "base/spin.h"
@@ -29,8 +29,8 @@ _Static_assert(offsetof(struct nnaccel_ring_control, consumed) == 64, "a cache l
 #define SLICE_NS 100000000
 
 /*
- * Number of checks for a packet before the clock is read. A wait that ends during these checks is
- * recorded as BLIND_NS long.
+ * Number of checks for a packet before the clock is read. A wait that ends during these first
+ * BLIND_LOOKS checks is recorded as BLIND_NS long.
  */
 #define BLIND_LOOKS 128
 #define BLIND_NS 2000
@@ -182,7 +182,7 @@ static void wake(struct nn_ring *ring, const uint32_t *word)
 
 /*
  * Wakes the other end through the word on which it sleeps. `first` is the sequence word of the sent
- * packet, or NULL if lines were only freed.
+ * packet, or NULL if the caller only freed lines.
  */
 static void wake_peer(struct nn_ring *ring, uint32_t waiting, const uint32_t *first)
 {
@@ -211,8 +211,8 @@ static inline void look_for_sleeper(struct nn_ring *ring, const uint32_t *first)
 /* ---- sending ---- */
 
 /*
- * Returns NN_RING_OK if `need` lines are free. Reads `consumed` of the other end only if the known
- * room is too small.
+ * Returns NN_RING_OK if `need` lines are free. Reads the other end's counter `consumed` only if the
+ * room known so far is too small.
  */
 static enum nn_ring_result find_room(struct nn_ring *ring, uint32_t need)
 {
@@ -254,9 +254,9 @@ static inline void fill_line(struct nnaccel_line *line, const struct nnaccel_dat
 /*
  * Writes all lines of a packet, the first line last, and the sequence of the first line after
  * everything else. An end that sees the sequence of the first line therefore sees the whole packet.
- * The other end reads the first line while it waits for a packet. Writing the first line at once
- * avoids a second transfer of its cache line. Returns the address of the first line's sequence
- * word.
+ * The other end reads the first line while it waits for a packet. The first line is written in one
+ * go, so that its cache line is transferred only once. Returns the address of the first line's
+ * sequence word.
  */
 static const uint32_t *write_packet(struct nn_ring *ring, const struct nnaccel_datum *datums,
 				    uint32_t n)
@@ -503,7 +503,10 @@ static bool sleep_for_packet(struct nn_ring *ring, uint64_t until_ns)
 	return late;
 }
 
-/* Makes one step of a wait that began at start_ns: sleeps or spins, as the plan says. */
+/*
+ * Makes one step of a wait that began at start_ns: sleeps or spins, as nn_waiter_plan() has
+ * planned.
+ */
 static void wait_step(struct nn_ring *ring, const struct nn_wait_plan *plan, uint64_t start_ns,
 		      uint64_t until_ns)
 {

@@ -63,8 +63,8 @@ struct nn_ring {
 };
 
 /*
- * Return, for `capacity` datums, the bytes of a ring's region, not rounded to pages, and the number
- * of its lines.
+ * Return, for a ring with room for `capacity` datums, the size of the ring's region in bytes, not
+ * rounded to pages, and the number of the ring's lines.
  */
 size_t nn_ring_bytes(uint32_t capacity);
 uint32_t nn_ring_lines(uint32_t capacity);
@@ -78,8 +78,8 @@ enum nn_ring_result nn_ring_init(struct nn_ring *ring, const struct nn_ring_map 
 
 /*
  * Sends a packet of `count` datums completely or not at all, and wakes the other end if it sleeps.
- * Returns NN_RING_OK, NN_RING_TOO_BIG, NN_RING_BROKEN, NN_RING_DEAD, or, without enough room,
- * NN_RING_AGAIN.
+ * Returns NN_RING_OK, NN_RING_TOO_BIG, NN_RING_BROKEN, NN_RING_DEAD, or NN_RING_AGAIN if there is
+ * not enough room.
  */
 enum nn_ring_result nn_ring_try_send(struct nn_ring *ring, const struct nnaccel_datum *datums,
 				     uint32_t count);
@@ -101,8 +101,8 @@ enum nn_ring_result nn_ring_try_receive(struct nn_ring *ring, struct nnaccel_dat
 					uint32_t *count);
 
 /*
- * Receives a packet like nn_ring_try_receive(), but waits for it: spins and sleeps as ring->waiter
- * has learned. At `until_ns` the wait ends, as in nn_ring_send().
+ * Receives a packet like nn_ring_try_receive(), but waits for the packet: spins and sleeps as
+ * ring->waiter has learned. Returns NN_RING_AGAIN at the time `until_ns`, like nn_ring_send().
  */
 enum nn_ring_result nn_ring_receive(struct nn_ring *ring, struct nnaccel_datum *datums,
 				    uint32_t *count, uint64_t until_ns);
@@ -133,9 +133,10 @@ void nn_ring_interrupt(struct nn_ring *ring);
  * be unparked before its next use. The caller holds a lock while it parks an end and adds the end
  * to the sleeping thread's list.
  *
- * The sleeping thread first calls seen = nn_doorbell_read(doorbell). With the lock, the thread then
- * unparks each end for which nn_ring_has_packet() or nn_ring_is_dead() is true, and passes the end
- * to another thread. Finally the sleeping thread calls nn_doorbell_wait(seen) without the lock.
+ * The sleeping thread first reads the doorbell: seen = nn_doorbell_read(doorbell). Holding the
+ * lock, the sleeping thread then unparks each end for which nn_ring_has_packet() or
+ * nn_ring_is_dead() is true, and passes the end to another thread. Finally the sleeping thread
+ * releases the lock and calls nn_doorbell_wait(seen).
  */
 bool nn_ring_park(struct nn_ring *ring);
 void nn_ring_unpark(struct nn_ring *ring);
@@ -146,7 +147,10 @@ uint32_t nn_doorbell_read(const uint32_t *doorbell);
 /* Sleeps while the word of the doorbell is `seen`, at most timeout_ns. May return early. */
 void nn_doorbell_wait(const uint32_t *doorbell, uint32_t seen, uint64_t timeout_ns);
 
-/* Count events that only the caller knows of; struct nnaccel_ring_control describes the events. */
+/*
+ * Count events that the caller reports, because the ring cannot observe them; struct
+ * nnaccel_ring_control describes the events.
+ */
 void nn_ring_count_miss(struct nn_ring *ring);
 void nn_ring_count_fallback(struct nn_ring *ring);
 void nn_ring_count_device(struct nn_ring *ring, uint64_t ns);

@@ -18,8 +18,8 @@
 #define FIRST_LATE_NS 65000
 
 /*
- * Maximum lateness of a timed sleep that is learned. A delay longer than MAX_LATE_NS had another
- * cause.
+ * Maximum lateness of a timed sleep that is learned, because a delay longer than MAX_LATE_NS has
+ * another cause than the timer.
  */
 #define MAX_LATE_NS 1000000
 
@@ -27,15 +27,15 @@
 #define MARGIN_NS 2000
 
 /*
- * Number of sleeping waits before a wait spins as a probe: initially, and at most, if several
- * probes fail.
+ * Number of sleeping waits before a wait spins as a probe: the first number, and the limit to which
+ * failed probes raise the number.
  */
 #define FIRST_PROBE 8
 #define LAST_PROBE 1024
 
 /*
- * Number of waits that only sleep after other threads wanted the CPU: initially, and at most, if
- * other threads want it repeatedly.
+ * Number of waits that only sleep after other threads wanted the CPU: the first number, and the
+ * limit to which repeated demand raises the number.
  */
 #define FIRST_YIELDS 8
 #define LAST_YIELDS 1024
@@ -94,8 +94,8 @@ static uint64_t lead_ns(const struct nn_waiter *waiter)
 }
 
 /*
- * Returns the longest spin after a timed sleep. The time grows with the mean duration of waits,
- * within limits.
+ * Returns the longest spin after a timed sleep. The longest spin grows with the mean duration of
+ * waits, within limits.
  */
 static uint64_t tail_ns(const struct nn_waiter *waiter)
 {
@@ -116,7 +116,7 @@ enum way {
 /*
  * The time of a sleeping wait includes the wake-ups of all ends that slept. The time of a sleeping
  * wait therefore does not show whether the other end would have answered a spinning end at once.
- * Now and then a wait therefore spins as a probe.
+ * Some waits therefore spin as a probe.
  */
 static enum way choose(const struct nn_waiter *waiter)
 {
@@ -200,8 +200,8 @@ void nn_waiter_learn(struct nn_waiter *waiter, uint64_t took_ns, bool slept)
 	enum way way = choose(waiter);
 
 	/*
-	 * A wait during which other processes used the CPU does not show how fast the other end
-	 * answers.
+	 * If other processes used the CPU during a wait, the wait does not show how fast the other
+	 * end answers.
 	 */
 	if (waiter->yields) {
 		waiter->yields--;
@@ -233,7 +233,10 @@ void nn_waiter_held_up(struct nn_waiter *waiter)
 	waiter->held_up = true;
 }
 
-/* A late end of a sleep has a greater weight, because it costs more than several early ends. */
+/*
+ * A sleep that ends too late has a greater weight, because it costs more than several sleeps that
+ * end too early.
+ */
 void nn_waiter_learn_late(struct nn_waiter *waiter, uint64_t late_ns)
 {
 	if (late_ns > MAX_LATE_NS)

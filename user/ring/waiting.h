@@ -13,10 +13,10 @@
 #define NN_SPIN_DEFAULT_US 200
 
 /*
- * Returns the longest spin of a wait in ns: NNACCEL_SPIN_US of the environment, or else
- * `wanted_us`, or the default if `wanted_us` is negative. Returns 0 if low_power is true, or if
- * only one CPU is online. The function must be called before the process enters a sandbox, because
- * it asks the system for the number of CPUs.
+ * Returns the longest spin of a wait in ns: the value of the environment variable NNACCEL_SPIN_US,
+ * or else `wanted_us`, or the default if `wanted_us` is negative. Returns 0 if low_power is true,
+ * or if only one CPU is online. The function must be called before the process enters a sandbox,
+ * because it asks the system for the number of CPUs.
  */
 uint64_t nn_spin_budget(int wanted_us, bool low_power);
 
@@ -27,12 +27,12 @@ struct nn_waiter {
 	uint64_t deviation_ns;	/* mean deviation of waits from mean_ns */
 	uint64_t late_ns;	/* how much later than planned a timed sleep ends */
 	uint32_t samples;
-	uint32_t sleeps;	/* sleeping waits since the last probe */
-	uint32_t probe;		/* sleeping waits before the next probe */
+	uint32_t sleeps;	/* number of sleeping waits since the last probe */
+	uint32_t probe;		/* number of sleeping waits until the next probe */
 	bool held_up;		/* this thread lost its CPU during the current wait */
-	/* number of further waits that only sleep, for other threads */
+	/* number of future waits that only sleep, so that other threads get the CPU */
 	uint32_t yields;
-	/* Value that `yields` gets the next time that other threads want the CPU. */
+	/* Value that `yields` gets when other threads want the CPU the next time. */
 	uint32_t next_yields;
 };
 
@@ -43,8 +43,8 @@ struct nn_waiter {
 #define NN_HELD_UP_NS 500000
 
 /*
- * The plan of a wait: sleep until sleep_ns after the wait began, spin until spin_ns after it began,
- * then sleep.
+ * The plan of a wait: sleep until sleep_ns after the wait's begin, spin until spin_ns after the
+ * wait's begin, then sleep.
  */
 struct nn_wait_plan {
 	uint64_t sleep_ns;
