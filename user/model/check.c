@@ -24,8 +24,8 @@ enum nn_status nn_refuse_operation(const struct nn_model_checker *c, uint32_t in
 }
 
 /*
- * Checks the list of a subgraph's inputs or outputs: each operand in it must have `lifetime` and be
- * listed once.
+ * Checks the list of a subgraph's inputs or outputs: each operand in the list must have `lifetime`
+ * and be listed once.
  */
 static enum nn_status check_list(const struct nn_model_checker *c, const char *what,
 				 uint32_t lifetime, const uint32_t *list, uint32_t count)
@@ -136,7 +136,7 @@ struct visit {
 	uint32_t parent;	/* subgraph whose operand led the search to this subgraph */
 	uint32_t next;		/* index of the next operand to examine */
 	uint32_t height;	/* height of the tree of subgraphs from this subgraph down */
-	bool open;		/* true while the search is in this subgraph or one below it */
+	bool open;		/* true while the search is in this subgraph or its descendants */
 };
 
 /* Leaves a subgraph after the search has followed all its references. */

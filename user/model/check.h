@@ -17,7 +17,7 @@ struct nn_model_checker {
 	const struct nn_model *model;
 	struct nn_error *err;
 	uint32_t at;			/* index of the current subgraph */
-	struct nn_operand_use *uses;	/* array, as long as the largest subgraph has operands */
+	struct nn_operand_use *uses;	/* element for each operand of the largest subgraph */
 	uint8_t prefixes[8192];		/* bit set of the extension prefixes in the model's list */
 };
 

@@ -202,8 +202,8 @@ static enum nn_status read_subgraph(struct reader *r, struct nn_subgraph *g, uin
 	uint32_t i;
 
 	/*
-	 * Each subgraph has a record, because one count determines the number of records and of
-	 * subgraphs.
+	 * Reading the record cannot fail, because the same field of the header counts subgraphs and
+	 * their records.
 	 */
 	next_record(r, W_SUBGRAPHS, &wire, sizeof(wire));
 	g->num_operands = wire.num_operands;

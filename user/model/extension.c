@@ -12,8 +12,8 @@
 #include "extension.h"
 
 /*
- * Registered extensions; extensions[i] has prefix i + 1. Entries are added, but never changed or
- * removed.
+ * Registered extensions; extensions[i] has prefix i + 1. Entries of `extensions` are added, but
+ * never changed or removed.
  */
 static _Atomic(const struct nn_extension *) extensions[NN_MAX_EXTENSIONS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -7,8 +7,8 @@
 
 /*
  * A process registers an extension once, and assigns a prefix to the extension. After registration,
- * the sizes of the extension's types are known, and codes in decoded models have this prefix. Types
- * of unregistered extensions are opaque: they may have any size and rank.
+ * the sizes of the extension's types are known, and codes in decoded models have the assigned
+ * prefix. Types of unregistered extensions are opaque: they may have any size and rank.
  */
 #define NN_MAX_EXTENSIONS 64
 
@@ -26,8 +26,8 @@ struct nn_extension {
 /*
  * Registers an extension for the life of the process, from any thread; *extension must stay valid.
  * Returns NN_INVALID_ARGUMENT if an extension of this name is already registered, and sets *prefix
- * to its prefix. Returns NN_RESOURCE_EXHAUSTED_PERSISTENT if NN_MAX_EXTENSIONS are already
- * registered.
+ * to the registered extension's prefix. Returns NN_RESOURCE_EXHAUSTED_PERSISTENT if
+ * NN_MAX_EXTENSIONS are already registered.
  */
 enum nn_status nn_extension_register(const struct nn_extension *extension, uint16_t *prefix,
 				     struct nn_error *err);
@@ -45,8 +45,9 @@ const struct nn_type_info *nn_extension_type_info(int32_t type);
 
 /*
  * Maps the codes of a newly decoded model to the prefixes of this process; called by
- * nn_model_decode(). Does nothing if no extension is registered. Returns NN_INVALID_ARGUMENT for an
- * unregistered extension, an extension listed twice, or a prefix that the model does not list.
+ * nn_model_decode(). If no extension is registered, the function leaves the model unchanged.
+ * Returns NN_INVALID_ARGUMENT for an unregistered extension, an extension listed twice, or a prefix
+ * that the model does not list.
  */
 enum nn_status nn_model_resolve_extensions(struct nn_model *model, struct nn_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Encodes the list of a device's extensions in a worker. Decodes the list in a client, which does
- * not trust the worker.
+ * Encodes the list of a device's extensions in a worker. Decodes the list of extensions in a
+ * client, which does not trust the worker.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,8 @@ static const struct extension_record *after(const struct extension_record *recor
 }
 
 /*
- * Checks all records in an aligned copy of the list; the last record must end where the data ends.
+ * Checks all records in an aligned copy of the list of extensions; the last record must end where
+ * the data ends.
  */
 static enum nn_status check_list(const struct extension_list *list, size_t size,
 				 struct nn_error *err)

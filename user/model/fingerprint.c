@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FarmHash's Fingerprint64, written from its definition. Each class of input lengths has one mixing
- * rule, which reads little-endian words.
+ * FarmHash's Fingerprint64, written from its definition. FarmHash has one mixing rule for each
+ * class of input lengths, and reads little-endian words.
  */
 #include "model/fingerprint.h"
 

@@ -7,8 +7,8 @@
 
 /*
  * Clears supported[] for operations of the main subgraph that use an unreadable constant, or
- * execute a subgraph that uses one. The model must have passed nn_model_check(). Returns
- * NN_OUT_OF_MEMORY on failure.
+ * execute a subgraph with an unreadable constant. The model must have passed nn_model_check().
+ * Returns NN_OUT_OF_MEMORY on failure.
  */
 enum nn_status nn_deny_unreachable(const struct nn_model *model,
 				   bool (*reaches)(const void *data, const struct nn_location *at),

@@ -18,8 +18,8 @@
  *					order, then the extensions' names, not terminated
  *	uint8_t[values_size]		values of copied constants
  *
- * The order determines the location of each section. The format contains no offsets to check,
- * sections cannot overlap, and a model has exactly one serialisation.
+ * The order of the sections determines the location of each section. The format contains no offsets
+ * to check, sections cannot overlap, and a model has exactly one serialisation.
  */
 #ifndef NN_MODEL_WIRE_H
 #define NN_MODEL_WIRE_H

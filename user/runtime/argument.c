@@ -53,8 +53,8 @@ static int check_type(struct checking *c)
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
 	/*
-	 * As on Android, the code, scale and zero point of the given type are ignored, and those of
-	 * the model are used.
+	 * As on Android, the code, scale and zero point of the given type are ignored, and the
+	 * code, scale and zero point of the model are used.
 	 */
 	if (!operand_is_tensor(&c->operand))
 		return ANEURALNETWORKS_NO_ERROR;
@@ -85,7 +85,7 @@ static int check_length(const struct checking *c)
 }
 
 /*
- * Checks the range of a memory that an argument specifies, but does not compare it with the
+ * Checks the range of a memory that an argument specifies, but does not compare the range with the
  * operand's size.
  */
 static int check_part(const struct checking *c)
@@ -146,7 +146,7 @@ static void keep(const struct checking *c, struct request_arg *arg)
 	arg->pointer = a->buffer;
 	arg->offset = a->offset;
 	arg->length = a->length;
-	/* A memory made from a description is always used as a whole, and an image too. */
+	/* A memory made from a description, like an image, is always used as a whole. */
 	if (a->memory && (a->memory->domain || memory_is_image(a->memory)))
 		arg->length = a->memory->size;
 	/* The length that devices get does not include padding. */
@@ -182,8 +182,8 @@ int execution_set_argument(ANeuralNetworksExecution *execution, const struct arg
 		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "%s %d was set already",
 			       argument->output ? "output" : "input", argument->index);
 	/*
-	 * From now on the application cannot enable or disable padding, even if the size of this
-	 * argument is wrong.
+	 * From this call on, the application cannot enable or disable padding, even if the size of
+	 * this argument is wrong.
 	 */
 	execution->any_set = true;
 	result = check_size(&c);

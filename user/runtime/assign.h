@@ -10,7 +10,7 @@
 
 /*
  * chosen[i] is the index of the device for operation i of the main subgraph. Returns BAD_DATA if no
- * device can execute an operation, or the result of a device that failed to answer.
+ * device can execute an operation, or the error of a device that failed to answer.
  */
 int assign_operations(const struct graph *graph, const ANeuralNetworksDevice *const *devices,
 		      uint32_t num_devices, uint32_t preference, uint32_t *chosen,

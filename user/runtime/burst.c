@@ -16,7 +16,9 @@ void burst_unlock(ANeuralNetworksBurst *burst)
 	atomic_flag_clear_explicit(&burst->busy, memory_order_release);
 }
 
-/* A step is executed without a channel if its device has no channels. */
+/*
+ * Opens a channel for a step's request; if opening fails, the step is executed without a channel.
+ */
 static void open_channel(struct prepared *prepared, struct request *request)
 {
 	struct nn_error err = { "" };

@@ -53,8 +53,8 @@ static void make_token(const struct cache_options *cache, const struct step *ste
 		sha256_add(&s, at, sizeof(at));
 	}
 	/*
-	 * The device's version identifies the plug-ins; the extensions that the model uses are
-	 * added to the key here.
+	 * Adds the extensions that the model uses; the device's version, which is also part of the
+	 * key, identifies the plug-ins.
 	 */
 	for (uint32_t i = 0; i < step->graph.model.num_extensions; i++)
 		sha256_add(&s, step->graph.model.extensions[i].name,
@@ -173,13 +173,13 @@ static bool open_entry(struct entry *e, const struct cache_options *cache,
 	return false;
 }
 
-/* Returns a description of the place of a cache entry's files, for messages. */
+/* Returns, for messages, a description of where a cache entry's files are. */
 static const char *where(const struct cache_options *cache)
 {
 	return cache->dir ? cache->dir : "the files given";
 }
 
-/* libnnaccel calls this function on a thread of its own. */
+/* libnnaccel calls log_late() on a separate thread. */
 static void log_late(void *data, const char *reason)
 {
 	(void)data;

@@ -24,8 +24,8 @@ enum { MODEL, DATA };		/* number of files of an entry */
 #define MAGIC UINT64_C(0x3265686361636e6e)	/* "nncache2" */
 
 /*
- * Bytes that a thread reads at a time; a smaller amount than the CPU's cache, so that hashing finds
- * the bytes in the cache.
+ * Number of bytes that a thread reads at a time: fewer than fit into the CPU's cache, so that
+ * hashing finds the bytes in the cache.
  */
 #define CHUNK (UINT64_C(256) << 10)
 

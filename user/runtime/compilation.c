@@ -409,7 +409,10 @@ int ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput(
 	return RT_CALL(get_preferred(compilation, index, true, padding, &err));
 }
 
-/* The index of an operation in the graph differs from its number in the order of adding. */
+/*
+ * Indexes supported[] by the order in which the application added the operations, which differs
+ * from the order in the graph.
+ */
 static int get_supported(const ANeuralNetworksModel *model,
 			 const ANeuralNetworksDevice *const *devices, uint32_t num_devices,
 			 bool *supported, struct nn_error *err)

@@ -35,8 +35,8 @@ struct ANeuralNetworksCompilation {
 };
 
 /*
- * Increments the number of references, like model_get(). Executions, bursts and descriptions of
- * memories hold references to their compilation.
+ * Increments the number of references to a compilation, like model_get() for a model. Executions,
+ * bursts and descriptions of memories hold references to their compilation.
  */
 ANeuralNetworksCompilation *compilation_get(const ANeuralNetworksCompilation *compilation);
 void compilation_put(const ANeuralNetworksCompilation *compilation);

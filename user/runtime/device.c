@@ -32,7 +32,7 @@ static struct {
 	pthread_mutex_t lock;
 	uint64_t pause_ns;
 	uint64_t next_ns;
-	uint32_t process;		/* process that made these pauses */
+	uint32_t process;		/* handle_process() at the last search */
 	struct nn_error missing;	/* reason why the first search found no device */
 } list = { .once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -67,8 +67,8 @@ static bool is_listed(const struct nna_device_entry *entry)
 }
 
 /*
- * Searches for accelerators. The caller holds the lock. If `wait` is set, waits for the engine of
- * the first device, which may be starting.
+ * Searches for accelerators. The caller holds the lock of the device list. If `wait` is set, waits
+ * for the engine of the first device, which may be starting.
  */
 static void look(bool wait)
 {
@@ -79,10 +79,7 @@ static void look(bool wait)
 	if (nna_device_list(entries, sizeof(entries[0]), &count, &reason))
 		count = 0;
 	if (!count) {
-		/*
-		 * The default path is tried, because the error of opening it shows why there is no
-		 * device.
-		 */
+		/* Try to open the default path, because the error shows why there is no device. */
 		memset(&entries[0], 0, sizeof(entries[0]));
 		strcpy(entries[0].path, NNA_DEVICE_PATH);
 		count = 1;
@@ -116,13 +113,14 @@ static void open_devices(void)
 
 /*
  * Searches for accelerators if the pause after the last search is over. If no accelerator is known,
- * also searches if `at_once` is set, or if a forked child has not searched yet.
+ * the function also searches if `at_once` is set, or if a forked child has not searched yet.
  */
 static void find_devices(bool at_once)
 {
 	pthread_once(&list.once, open_devices);
 	/*
-	 * If another thread is searching, the next call returns the devices that this thread finds.
+	 * If another thread is searching, the next call returns the devices that the other thread
+	 * finds.
 	 */
 	if (pthread_mutex_trylock(&list.lock))
 		return;
@@ -165,7 +163,7 @@ const char *device_missing(void)
 }
 
 /*
- * This function must not search for devices: `index` refers to the list that device_count()
+ * This function must not search for devices, because `index` refers to the list that device_count()
  * counted.
  */
 const ANeuralNetworksDevice *device_at(uint32_t index)

@@ -31,7 +31,7 @@ struct request_arg {
 	uint8_t *pointer;
 	uint64_t offset;
 	uint64_t length;
-	uint32_t rank;				/* 0: dimensions of the model */
+	uint32_t rank;				/* 0: dimensions are the model's */
 	uint32_t dims[NN_MAX_RANK];
 	bool omitted;
 };
@@ -46,7 +46,7 @@ struct request {
 	bool measure;
 	const struct nn_attributes *attributes;	/* attributes of the device's extensions, or NULL */
 	struct channel *channel;		/* channel of a burst, or NULL */
-	struct trace_run *trace;	/* receives further times from the device, or NULL */
+	struct trace_run *trace;	/* receives the times from the device, or NULL */
 
 	/* The following members are results of the execution. */
 	struct nn_output_shape *shapes;		/* [num_outputs] */
@@ -81,7 +81,7 @@ struct channel;
  * A graph must outlive the models that devices prepared from it.
  */
 struct device_ops {
-	/* Sets supported[i] for each operation i of the main subgraph. */
+	/* Sets supported[i] to true if the device supports operation i of the main subgraph. */
 	int (*get_supported)(const ANeuralNetworksDevice *device, const struct graph *graph,
 			     bool *supported, struct nn_error *err);
 	/*
@@ -91,7 +91,9 @@ struct device_ops {
 	int (*prepare)(const ANeuralNetworksDevice *device, const struct graph *graph,
 		       const struct prepare_options *options, const struct nna_cache *cache,
 		       struct prepared **prepared, struct nn_error *err);
-	/* Prepares a graph from cache files; NULL if the device does not cache. */
+	/*
+	 * Prepares a graph from cache files; prepare_cached is NULL if the device does not cache.
+	 */
 	int (*prepare_cached)(const ANeuralNetworksDevice *device, const struct graph *graph,
 			      const struct prepare_options *options,
 			      const struct nna_cache *cache, struct prepared **prepared,
@@ -170,9 +172,9 @@ static inline const struct nn_device_info *device_info(const ANeuralNetworksDevi
 }
 
 /*
- * Fill in a device. If there is no device, device_nnaccel_open() returns false and sets `err` to
- * the reason. If `wait` is set, device_nnaccel_open() waits for an engine that is starting, as long
- * as the kernel waits.
+ * Fill in the structure of a device. If there is no device, device_nnaccel_open() returns false and
+ * sets `err` to the reason. If `wait` is set, device_nnaccel_open() waits for an engine that is
+ * starting, as long as the kernel waits.
  */
 void device_cpu_open(ANeuralNetworksDevice *device);
 bool device_nnaccel_open(ANeuralNetworksDevice *device, const struct nna_device_entry *entry,

@@ -22,9 +22,7 @@
 /* Arguments in staging memory begin at multiples of a cache line. */
 #define STAGING_ALIGN 64
 
-/*
- * The first and the longest pause before a model is prepared again, if its workers die repeatedly.
- */
+/* The first and the longest pause before a model whose workers die repeatedly is prepared again. */
 #define FIRST_PAUSE_NS NS_PER_S
 #define LONGEST_PAUSE_NS UINT64_C(60000000000)
 
@@ -41,8 +39,8 @@ struct accel_prepared {
 
 	/*
 	 * `life` is locked for reading while `model` or `device` is used, and for writing while
-	 * they are replaced. If `process` is another process, `model` and `device` must not be
-	 * used.
+	 * `model` and `device` are replaced. If `process` is not the current process, `model` and
+	 * `device` must not be used.
 	 */
 	pthread_rwlock_t life;
 	struct nna_device *device;
@@ -52,7 +50,7 @@ struct accel_prepared {
 	atomic_bool has_no_times;	/* the engine does not report the times of operations */
 	uint64_t pause_ns;		/* last pause; 0 after an execution succeeded */
 	uint64_t next_ns;		/* time before which the model is not prepared again */
-	atomic_bool has_served;		/* an execution of this generation has succeeded */
+	atomic_bool has_served;		/* an execution since the last preparation has succeeded */
 
 	/* Staging memory that no execution uses, cached for the next execution. */
 	pthread_mutex_t lock;
@@ -251,7 +249,10 @@ static int accel_prepare_cached(const ANeuralNetworksDevice *device, const struc
 
 /* ---- Preparing again ---- */
 
-/* Prepares a lost model again and replaces it; the caller has locked accel->life for writing. */
+/*
+ * Prepares a lost model again and replaces the lost model; the caller has locked accel->life for
+ * writing.
+ */
 static int replace(struct accel_prepared *accel, uint64_t deadline_ns, struct nn_error *err)
 {
 	struct prepare_options options = accel->options;
@@ -277,9 +278,9 @@ static int replace(struct accel_prepared *accel, uint64_t deadline_ns, struct nn
 
 /*
  * Prepares a model again after its generation `dead` was lost, unless another thread has already
- * prepared it. If the model has not executed since it was last prepared, the model itself may kill
- * workers; preparing it then fails until a pause is over. If there is no engine, no pause is
- * needed, because checking for an engine is fast.
+ * prepared the model. If the model has not executed since its last preparation, the model itself
+ * may kill workers; preparing the model then fails until a pause is over. If there is no engine, no
+ * pause is needed, because checking for an engine is fast.
  */
 static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t deadline_ns,
 			 struct nn_error *err)
@@ -383,8 +384,8 @@ static bool init_request(struct accel_request *r, uint32_t num_inputs, uint32_t 
 }
 
 /*
- * Returns `size` bytes of staging memory: the memory of the request if it is large enough, or else
- * new memory.
+ * Returns `size` bytes of staging memory: the request's memory if the request's memory is large
+ * enough, or else new memory.
  */
 static int get_staging(struct accel_prepared *accel, uint64_t size, struct accel_request *r,
 		       struct nn_error *err)
@@ -469,7 +470,8 @@ static void number_tokens(const struct accel_request *r, const struct request_ar
 }
 
 /*
- * Places the arguments that are pointers one after the other in staging memory, beginning at *at.
+ * Assigns offsets in staging memory to the arguments that are pointers, one after the other,
+ * beginning at *at.
  */
 static int place_args(struct accel_prepared *accel, struct accel_request *r,
 		      const struct request_arg *from, uint32_t count, int prot, uint64_t *at,
@@ -523,7 +525,8 @@ static void place_times(const struct request *request, struct accel_request *r, 
 }
 
 /*
- * The times are copied before they are checked, because the engine may write to them at any time.
+ * The times are copied before they are checked, because the engine may overwrite the times at any
+ * time.
  */
 static void fetch_times(const struct request *request, const struct accel_request *r)
 {
@@ -643,7 +646,7 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 		.num_tokens = r->num_tokens,
 		.tokens = r->tokens,
 	};
-	/* A burst cannot pass on a loop timeout; its executions have the default timeout. */
+	/* A burst cannot pass on a loop timeout; executions of a burst have the default timeout. */
 	bool usual = request->channel && request->channel->burst &&
 		     request->loop_timeout_ns == ANeuralNetworks_getDefaultLoopTimeout();
 	const struct nna_execute_options options = {
@@ -691,8 +694,8 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 
 /*
  * If the execution failed, frees staging memory instead of reusing it, because a worker that missed
- * the deadline may still write to the memory. If only an output was too small, the worker has
- * already answered and no longer writes.
+ * the deadline may still write to the staging memory. If only an output was too small, the worker
+ * has already answered and no longer writes to the staging memory.
  */
 static void drop_written_late(struct nna_memory **staging, int result)
 {
@@ -703,7 +706,9 @@ static void drop_written_late(struct nna_memory **staging, int result)
 	*staging = NULL;
 }
 
-/* Executes a request with new arrays and staging memory, and frees both. */
+/*
+ * Executes a request with new arrays and new staging memory, and frees the arrays and the memory.
+ */
 static int execute_single(struct accel_prepared *accel, struct request *request,
 			  struct nn_error *err)
 {
@@ -1001,7 +1006,10 @@ static int accel_allocate(const ANeuralNetworksDevice *device, const struct prep
 	result = allocate(device, roles, count, domain, &reason);
 	release_roles(roles, count);
 	if (result == ANEURALNETWORKS_DEAD_OBJECT) {
-		/* The worker of all these models has died, so each model is prepared again. */
+		/*
+		 * The worker that held the models of all roles has died, so each model is prepared
+		 * again.
+		 */
 		for (uint32_t i = 0; i < count; i++) {
 			bool first = true;
 
@@ -1039,8 +1047,8 @@ static bool is_same(const struct device_facts *a, const struct device_facts *b)
 }
 
 /*
- * Queries the current properties of a device. Returns false if the device does not answer; its
- * previous facts then stay in use.
+ * Queries the current properties of a device. Returns false if the device does not answer; the
+ * device's previous facts then stay in use.
  */
 static bool get_facts(ANeuralNetworksDevice *device, struct nna_device *nna, struct nn_error *err)
 {
@@ -1059,7 +1067,9 @@ static bool get_facts(ANeuralNetworksDevice *device, struct nna_device *nna, str
 		return status == NN_OK;
 	}
 	facts->older = last;
-	/* If two threads query at the same time, the facts that are stored last are used. */
+	/*
+	 * If two threads query a device at the same time, the facts that are stored last are used.
+	 */
 	while (!atomic_compare_exchange_weak(&device->facts, &facts->older, facts))
 		;
 	return true;

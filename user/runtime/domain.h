@@ -11,7 +11,7 @@
 /*
  * Allocates domain->buffer from the single device that computes the operands of all roles. Returns
  * NO_ERROR without a buffer if the device has no memory of its own. Returns OP_FAILED unless
- * exactly one device computes the operands, or the error of the device.
+ * exactly one device computes the operands; returns the device's error if the device fails.
  */
 int domain_allocate(const ANeuralNetworksMemoryDesc *desc, struct memory_domain *domain,
 		    struct nn_error *err);

@@ -16,7 +16,10 @@
 #include "runtime/handle.h"
 #include "runtime/log.h"
 
-/* Arguments of a thread that runs an execution. The thread has a reference to each event in it. */
+/*
+ * Arguments of a thread that runs an execution. The thread has a reference to each event in its
+ * job.
+ */
 struct job {
 	ANeuralNetworksExecution *execution;
 	ANeuralNetworksEvent *event;
@@ -91,7 +94,7 @@ static int wait_fence(int fence, struct nn_error *err)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Records, at the first call, the end of an execution whose fence has signalled. */
+/* At the first call, records the end of an execution whose fence has signalled. */
 static void end_execution(ANeuralNetworksEvent *event)
 {
 	pthread_mutex_lock(&event->lock);
@@ -353,7 +356,7 @@ int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetwork
 /*
  * Gets the sync_file of the hardware fence that signals an execution's end, or -1 without such a
  * fence. The event stores the device's answer. If memory or file descriptors ran out, the event
- * stores nothing, and the next call asks the device again.
+ * stores no answer, and the next call asks the device again.
  */
 static int get_sync_file(ANeuralNetworksEvent *event, int *fence, struct nn_error *reason)
 {
@@ -382,7 +385,8 @@ int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent *event, int *
 	RT_NOT_NULL(event);
 	/*
 	 * An execution has a sync_file only if hardware computes the execution. If a process
-	 * computes the execution, another kind of file, or a thread, reports the end.
+	 * computes the execution, another kind of file, or a thread, signals the end of the
+	 * execution.
 	 */
 	fence = event->fence;
 	if (event->device)

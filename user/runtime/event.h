@@ -10,7 +10,7 @@
 struct ANeuralNetworksEvent {
 	int fence;	/* fd of a sync_file, or of an execution's file from the kernel, or -1 */
 	uint32_t process;	/* result of handle_process() when the event was made */
-	const ANeuralNetworksDevice *device;	/* execution's device, if `fence` is its file */
+	const ANeuralNetworksDevice *device;	/* device of `execution`, if `fence` is its file */
 	/* Execution of the event; NULL after its end was recorded. Protected by the lock. */
 	ANeuralNetworksExecution *execution;
 	pthread_t thread;		/* thread that runs the execution, if there is no fence */
@@ -26,9 +26,9 @@ struct ANeuralNetworksEvent {
 };
 
 /*
- * Runs a started execution in a new thread, which first waits for all dependencies. The execution
- * then takes at most `duration_ns` (0: no limit). If event_start_execution() fails, the execution
- * has ended.
+ * Runs a started execution in a new thread, which first waits for all dependencies. After the
+ * dependencies have ended, the execution takes at most `duration_ns` (0: no limit). If
+ * event_start_execution() fails, it has ended the execution.
  */
 int event_start_execution(ANeuralNetworksExecution *execution,
 			  const ANeuralNetworksEvent *const *dependencies, uint32_t count,
@@ -46,7 +46,7 @@ int event_start_fenced(ANeuralNetworksExecution *execution,
 /* If the event's fence has signalled, records the end in the event's execution. Does not wait. */
 void event_look(ANeuralNetworksEvent *event);
 
-/* Drops a reference; accepts NULL. */
+/* Drops a reference to the event; accepts NULL. */
 void event_put(ANeuralNetworksEvent *event);
 
 #endif /* NN_RUNTIME_EVENT_H */

@@ -58,8 +58,8 @@ int ANeuralNetworksExecution_create(ANeuralNetworksCompilation *compilation,
 }
 
 /*
- * Returns the state. If the fence has signalled, the execution has ended, even if no thread waited
- * for the fence.
+ * Returns the state. If the fence has signalled, the state is that of an ended execution, even if
+ * no thread waited for the fence.
  */
 static enum execution_state look(const ANeuralNetworksExecution *execution)
 {
@@ -191,7 +191,10 @@ int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution *execution,
 	result = RT_CALL(check_configuring(execution, &err));
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		execution->loop_timeout_ns = duration < most ? duration : most;
-	/* A device takes 0 as the default timeout, but an application means no time at all. */
+	/*
+	 * A device takes 0 as the default timeout, whereas an application that sets 0 allows no
+	 * time at all.
+	 */
 	if (!execution->loop_timeout_ns)
 		execution->loop_timeout_ns = 1;
 	return result;
@@ -378,7 +381,9 @@ int ANeuralNetworksExecution_startComputeWithDependencies(
 				   &err));
 }
 
-/* Finds the shape of an output, and returns the ResultCode for an application's query of it. */
+/*
+ * Finds the shape of an output, and returns the ResultCode for an application's query of the shape.
+ */
 static int find_shape(const ANeuralNetworksExecution *execution, int32_t index,
 		      const struct nn_output_shape **shape, struct nn_error *err)
 {

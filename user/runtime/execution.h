@@ -57,13 +57,13 @@ struct ANeuralNetworksExecution {
 
 /*
  * Returns OP_FAILED if an input is memory made from a memory description, and the memory has no
- * contents or contents whose shape is not the input's.
+ * contents, or contents of another shape than the input.
  */
 int execution_check_memories(const ANeuralNetworksExecution *execution, struct nn_error *err);
 
 /*
  * Runs a started execution to its end, with a deadline (CLOCK_MONOTONIC, 0: no deadline), and
- * returns its result. `burst` is a locked burst of the compilation, or NULL.
+ * returns the execution's result. `burst` is a locked burst of the compilation, or NULL.
  */
 int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *burst,
 		  uint64_t deadline_ns, struct nn_error *err);

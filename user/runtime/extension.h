@@ -10,7 +10,7 @@
 
 void attributes_free(struct nn_attributes *attributes);
 
-/* Returns the attributes; NULL if their number is 0. */
+/* Returns the attributes; NULL if the number of attributes is 0. */
 static inline const struct nn_attributes *attributes_given(const struct nn_attributes *attributes)
 {
 	return attributes->count ? attributes : NULL;

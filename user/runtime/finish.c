@@ -66,8 +66,8 @@ static bool prepare_sorting(const ANeuralNetworksModel *model, struct arena *are
 }
 
 /*
- * Marks the outputs of operation `at` as written, and appends each operation that now has all
- * inputs to `order`.
+ * Marks the outputs of operation `at` as written, and appends to `order` each operation whose
+ * inputs are now all written.
  */
 static uint32_t release(const ANeuralNetworksModel *model, struct sorting *s, uint32_t at,
 			uint32_t *order, uint32_t ready)
@@ -141,7 +141,7 @@ static void copy_chunk(void *arg, uint32_t task, uint32_t thread)
 
 /*
  * Copies large constants from the application's buffers into one memory, the last pool of the
- * model. Several threads copy one chunk each, because page faults take most of the time.
+ * model. Several threads copy, a chunk at a time, because page faults take most of the time.
  */
 static int copy_large_values(ANeuralNetworksModel *model, struct nn_error *err)
 {

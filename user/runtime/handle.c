@@ -22,7 +22,10 @@ static atomic_uint forks;
 /* Protects handles. A fork holds `lock`, so that no other thread holds `lock` in the child. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Take the device list's lock first, as device.c does, which opens handles in filling the list. */
+/*
+ * Take the device list's lock before `lock`, because device.c opens handles while it holds the lock
+ * of its list.
+ */
 static void before_fork(void)
 {
 	device_lock_list();

@@ -42,7 +42,7 @@ void handle_close(struct accel_handle *handle);
  */
 void handle_renew(atomic_uint *process, void (*renew)(void *argument), void *argument);
 
-/* Returns whether an engine serves the device now, without waiting for one. */
+/* Returns, without waiting, whether an engine serves the device now. */
 bool handle_is_served(struct accel_handle *handle);
 
 /*

@@ -23,7 +23,7 @@ enum fall_back {
 
 /*
  * Logs a fallback to the CPU, printf-like. The first fallback with the given reason and ResultCode
- * is a note, and each later fallback with them is a warning.
+ * is logged as a note, and each later fallback with the same reason and ResultCode as a warning.
  */
 void rt_fall_back(enum fall_back why, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -25,13 +25,15 @@
 #include "runtime/hardware_memory.h"
 #include "runtime/log.h"
 
-/* Drops `const`, because mapping and importing change nothing that callers of a memory see. */
+/*
+ * Drops `const`, because mapping and importing a memory change nothing that the memory's users see.
+ */
 static ANeuralNetworksMemory *writable(const ANeuralNetworksMemory *memory)
 {
 	return (ANeuralNetworksMemory *)memory;
 }
 
-/* Makes a memory. If new_memory() fails, it closes the fd. */
+/* Makes a memory. If new_memory() fails, it closes `fd`. */
 static ANeuralNetworksMemory *new_memory(int fd, int prot, size_t offset, size_t size)
 {
 	ANeuralNetworksMemory *memory = calloc(1, sizeof(*memory));
@@ -346,7 +348,7 @@ int memory_import(const ANeuralNetworksMemory *memory, int prot, struct nna_devi
 	if (!*imported)
 		status = add_import(writable(memory), device, imported, err);
 	pthread_mutex_unlock(&writable(memory)->lock);
-	/* The ResultCode is UNMAPPABLE for several errors; the log tells the reason. */
+	/* The ResultCode is UNMAPPABLE for several errors; the log tells the errors apart. */
 	if (status == NN_INVALID_ARGUMENT || status == NN_GENERAL_FAILURE)
 		return ANEURALNETWORKS_UNMAPPABLE;
 	return rt_fail_status(err, status);

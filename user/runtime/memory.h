@@ -13,7 +13,7 @@
 
 /* A role of a memory: the memory may be the compilation's input or output number `index`. */
 struct memory_role {
-	/* compilation; a memory description has a reference to it */
+	/* compilation, to which a memory description has a reference */
 	const ANeuralNetworksCompilation *compilation;
 	uint64_t serial;		/* unique serial number of the compilation */
 	uint32_t index;
@@ -40,7 +40,7 @@ struct memory_domain {
 /* A memory imported to one device. A forked child opens devices and imports memories itself. */
 struct memory_import {
 	struct memory_import *next;
-	struct nna_device *device;	/* kept open by `imported` */
+	struct nna_device *device;	/* device, which `imported` keeps open */
 	struct nna_memory *imported;
 };
 
@@ -56,11 +56,14 @@ struct ANeuralNetworksMemory {
 	pthread_mutex_t lock;
 	uint8_t *base;			/* NULL until mapped */
 	bool has_pages;			/* set if `base` came from pages_alloc() */
-	bool is_dmabuf;	/* set by mapping: accesses must be announced to the dma-buf's exporter */
+	bool is_dmabuf;	/* true if accesses must be announced to the dma-buf's exporter */
 	struct memory_import *imports;	/* imports, one for each device that uses the memory */
 };
 
-/* Makes a memory, which owns the fd. If memory_create() fails, it closes the fd. */
+/*
+ * Makes a memory, which then owns the file descriptor `fd`. If memory_create() fails, it closes
+ * `fd`.
+ */
 int memory_create(int fd, int prot, size_t offset, size_t size, ANeuralNetworksMemory **memory,
 		  struct nn_error *err);
 
@@ -94,7 +97,7 @@ static inline bool memory_is_on_device(const ANeuralNetworksMemory *memory)
 
 /*
  * Maps the memory for accesses of `prot`. The first call maps the memory, which then stays mapped
- * until it is freed. Returns UNMAPPABLE if mapping fails.
+ * until the memory is freed. Returns UNMAPPABLE if mapping fails.
  */
 int memory_map(const ANeuralNetworksMemory *memory, int prot, uint8_t **base,
 	       struct nn_error *err);

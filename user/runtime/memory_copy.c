@@ -12,7 +12,7 @@
 #include "runtime/memory_desc.h"
 #include "runtime/operand.h"
 
-/* Contents of a memory: their size, and their type and shape if these two are known. */
+/* Contents of a memory: the size, and the type and shape if the type and shape are known. */
 struct contents {
 	const ANeuralNetworksMemory *memory;
 	bool is_typed;

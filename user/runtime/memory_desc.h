@@ -9,7 +9,10 @@ struct ANeuralNetworksMemoryDesc {
 	bool finished;
 	uint32_t num_roles;
 	struct memory_role *roles;
-	/* Operand that all roles share; before the first role, only its dimensions are set. */
+	/*
+	 * Operand that all roles share; before the first role, only the operand's dimensions are
+	 * set.
+	 */
 	struct nn_operand operand;
 };
 

@@ -27,7 +27,7 @@ struct dividing {
 	uint32_t *step_of;	/* step of each operation, or NO_STEP */
 	uint32_t *written_by;	/* step that writes each operand, or NO_STEP */
 	bool *crosses;		/* true for operands that one step writes and another step reads */
-	uint32_t *local;	/* 1 + the index in the step, for each operand of the whole graph */
+	uint32_t *local;	/* 1 + index in the step, by operand of the whole graph */
 };
 
 static bool is_ready(const struct dividing *d, uint32_t operation)
@@ -96,7 +96,7 @@ static bool start_dividing(struct dividing *d, struct arena *arena)
 
 /*
  * Assigns offsets in temporary memory to the operands that one step writes and another step reads.
- * The sizes of such operands must be known before an execution.
+ * The size of an operand that passes between steps must be known before an execution.
  */
 static int place_crossing(struct dividing *d, struct nn_error *err)
 {
@@ -157,8 +157,8 @@ struct step_building {
 };
 
 /*
- * Returns the index in the step for an operand of the whole graph, and adds the operand to the step
- * if the step lacks the operand.
+ * Returns the step's index of an operand of the whole graph, and adds the operand to the step if
+ * needed.
  */
 static uint32_t local_operand(struct step_building *b, uint32_t whole)
 {

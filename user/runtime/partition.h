@@ -55,9 +55,9 @@ struct cache_options;
 
 /*
  * Divides a graph among devices by their performance and prepares each step. If `cache` is not NULL
- * and has an entry for the step, the step is prepared from the entry. Returns BAD_DATA if some
- * operation has no device that executes the operation, or the error of a device that failed.
- * `partition` is valid, and must be freed, only after success.
+ * and has an entry for the step, the step is prepared from the entry. Returns BAD_DATA if no device
+ * can execute an operation, or the error of a device that failed. `partition` is valid, and must be
+ * freed, only after success.
  */
 int partition_create(const struct graph *graph, const ANeuralNetworksDevice *const *devices,
 		     uint32_t num_devices, const struct prepare_options *options,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs the steps of an execution in order, each step on its device. If a device fails, the CPU runs
- * the step if the compilation allows the CPU to.
+ * the step, provided that the compilation allows fallback to the CPU.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -62,8 +62,8 @@ static void reset_shapes(ANeuralNetworksExecution *execution)
 }
 
 /*
- * Returns whether a reported shape of an output is acceptable. The shape may only complete unknown
- * dimensions, and must fit the output's memory if it was made from a memory description.
+ * Returns whether a reported shape of an output is acceptable. A reported shape may only complete
+ * unknown dimensions, and must fit a memory made from a memory description.
  */
 static bool is_acceptable(const ANeuralNetworksExecution *execution, uint32_t index,
 			  const struct nn_output_shape *shape)
@@ -361,9 +361,9 @@ int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bur
 }
 
 /*
- * Returns whether the device itself can read all inputs after waiting for the dependencies. For
- * some inputs, the runtime must wait: to copy inputs at a pointer, or to check the shared memory of
- * a memory description.
+ * Returns whether the device itself can read all inputs after waiting for the dependencies. The
+ * runtime must wait if it has to copy inputs at a pointer, or to check the shared memory of a
+ * memory description.
  */
 static bool finds_inputs(const ANeuralNetworksExecution *execution, bool at_once)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Computes SHA-256 for the names of cache files, so that applications need no crypto library. Its
- * speed does not matter, because the runtime hashes only a few hundred bytes.
+ * Computes SHA-256 for the names of cache files, so that applications need no crypto library. The
+ * speed of SHA-256 does not matter, because the runtime hashes only a few hundred bytes.
  */
 #ifndef NN_RUNTIME_SHA256_H
 #define NN_RUNTIME_SHA256_H

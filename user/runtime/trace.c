@@ -41,7 +41,10 @@ int trace_watches;
 /* A fork holds `lock`, so that no other thread holds `lock` in the child. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Output of the trace. `lock` protects all fields except `path`, which does not change. */
+/*
+ * Output of the trace. `lock` protects all fields of the output except `path`, which does not
+ * change.
+ */
 static struct {
 	char path[PATH_MAX];		/* "%p" stands for the process's number */
 	char text[1 << 16];
