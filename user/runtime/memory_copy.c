@@ -54,7 +54,10 @@ static int get_destination(const ANeuralNetworksMemory *memory, const struct con
 				source->operand.dims))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "the destination was made with another shape than the source has");
-	/* The destination's size may have been unknown before its shape was set here. */
+	/*
+	 * The size of the destination may have been unknown before the destination's shape was set
+	 * here.
+	 */
 	if (memory_is_on_device(memory))
 		destination->size = operand_size(&destination->operand);
 	return ANEURALNETWORKS_NO_ERROR;
@@ -75,8 +78,8 @@ static int write_device(const struct contents *destination, const void *from,
 }
 
 /*
- * Copies between two memories of devices through this process, even if one device has both
- * memories.
+ * Copies between two memories of devices through this process, even if both memories belong to the
+ * same device.
  */
 static int copy_through_host(const struct contents *source, const struct contents *destination,
 			     struct nn_error *err)

@@ -193,7 +193,10 @@ static struct memory_domain *new_domain(const ANeuralNetworksMemoryDesc *desc)
 		return NULL;
 	}
 	memcpy(domain->roles, desc->roles, desc->num_roles * sizeof(domain->roles[0]));
-	/* The memory stores the serial numbers of compilations instead of references. */
+	/*
+	 * The memory stores the serial numbers of compilations, and so holds no references to
+	 * compilations.
+	 */
 	for (uint32_t i = 0; i < desc->num_roles; i++)
 		domain->roles[i].compilation = NULL;
 	domain->num_roles = desc->num_roles;

@@ -175,7 +175,9 @@ static int check_length(const struct nn_operand *operand, int32_t index, size_t 
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Removes an operand's current value, if there is one, and sets the operand's lifetime. */
+/*
+ * Removes an operand's current value, if the operand has a value, and sets the operand's lifetime.
+ */
 static void set_source(ANeuralNetworksModel *model, struct nn_operand *operand,
 		       enum nn_lifetime lifetime, size_t offset, size_t length)
 {
@@ -385,7 +387,7 @@ static int check_indices(const ANeuralNetworksModel *model, const char *what, ui
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Checks the signature of an operation that is not a vendor's. */
+/* Checks the signature of an operation of the NNAPI, not of a vendor. */
 static int check_signature(const ANeuralNetworksModel *model,
 			   const struct nn_operation *operation, struct nn_error *err)
 {
@@ -461,7 +463,7 @@ int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model,
 
 /*
  * Marks the operands in `list`, which must be temporaries, as inputs or outputs of the model. If an
- * operand is no temporary, identify() fails, but the operands before that operand stay marked.
+ * operand is not a temporary, identify() fails, but the operands before that operand stay marked.
  */
 static int identify(ANeuralNetworksModel *model, const char *what, enum nn_lifetime lifetime,
 		    uint32_t count, const uint32_t *list, struct nn_error *err)

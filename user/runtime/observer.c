@@ -18,7 +18,10 @@ void observer_set(const struct observer *observer)
 		__atomic_fetch_and(&trace_watches, ~WATCH_OBSERVER, __ATOMIC_RELAXED);
 }
 
-/* Returns the ns since begin_ns, or UINT64_MAX if begin_ns is 0: no observer was set then. */
+/*
+ * Returns the ns since begin_ns, or UINT64_MAX if begin_ns is 0 because no observer was set at the
+ * beginning.
+ */
 static uint64_t since(uint64_t begin_ns)
 {
 	return begin_ns ? clock_ns() - begin_ns : UINT64_MAX;

@@ -9,7 +9,10 @@
 #include "runtime/extension.h"
 #include "runtime/log.h"
 
-/* Types with a scale or a zero point; all types without a row here have neither. */
+/*
+ * Types that have a scale or a zero point; types without a row have neither a scale nor a zero
+ * point.
+ */
 static const struct {
 	bool quantised;
 	int32_t min_zero_point;
@@ -23,8 +26,8 @@ static const struct {
 };
 
 /*
- * Returns whether the scale of a type is not checked in this file. Operations check the scale of a
- * bias (TENSOR_INT32), and no code checks the scale of OEM types.
+ * Returns whether this file does not check the scale of a type. Operations check the scale of a
+ * bias (TENSOR_INT32); the scale of OEM types is not checked at all.
  */
 static bool any_quant(int32_t type)
 {

@@ -9,8 +9,8 @@
 #include <nnaccel/engine_model.h>
 
 /*
- * Checks an operand type, without regard to any operation, and makes a temporary operand of the
- * type without extra parameters. Returns BAD_DATA if the type is invalid.
+ * Checks an operand type, independently of operations, and makes a temporary operand of the type
+ * without extra parameters. Returns BAD_DATA if the type is invalid.
  */
 int operand_from_type(const ANeuralNetworksOperandType *type, struct nn_operand *operand,
 		      struct nn_error *err);

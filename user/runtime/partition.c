@@ -14,7 +14,10 @@
 #include "runtime/operand.h"
 #include "runtime/trace.h"
 
-/* Temporaries that one step writes and another step reads begin at multiples of a cache line. */
+/*
+ * In memory, temporaries that one step writes and another step reads begin at multiples of a cache
+ * line.
+ */
 #define TEMPORARY_ALIGN 64
 
 #define NO_STEP UINT32_MAX
@@ -57,8 +60,8 @@ static uint32_t next_device(const struct dividing *d)
 
 /*
  * Adds to a step all operations of its device whose inputs are written by earlier steps or by the
- * step itself. One loop is enough, because operations are in an executable order. Returns the
- * number of added operations.
+ * step itself. One pass over the operations is enough, because operations are in an executable
+ * order. Returns the number of added operations.
  */
 static uint32_t fill_step(struct dividing *d, uint32_t step, uint32_t device)
 {
@@ -423,7 +426,10 @@ int partition_get_fallback(struct partition *partition, struct step *step,
 	struct prepare_options options = partition->options;
 	int result = ANEURALNETWORKS_NO_ERROR;
 
-	/* The deadline in `options` was for the compilation, which has ended. */
+	/*
+	 * The deadline in `options` was for the compilation, which has ended, so remove the
+	 * deadline.
+	 */
 	options.deadline_ns = 0;
 	pthread_mutex_lock(&partition->lock);
 	if (!*kept)

@@ -3,7 +3,7 @@
 #ifndef NN_RUNTIME_PREFERENCE_H
 #define NN_RUNTIME_PREFERENCE_H
 
-/* Makes each device compute on one thread; does not change which devices the runtime chooses. */
+/* Makes each device compute on one thread, without changing which devices the runtime chooses. */
 #define RUNTIME_ONE_THREAD (1 << 8)
 
 #endif

@@ -181,7 +181,7 @@ static void fill_request(const ANeuralNetworksExecution *execution,
 
 /*
  * Returns whether the CPU may repeat a failed step. The CPU may not repeat a step that missed its
- * deadline, because time limits also apply to the CPU.
+ * deadline, because the deadline applies to the CPU too.
  */
 static bool may_fall_back(const ANeuralNetworksExecution *execution, const struct step *step,
 			  int result)

@@ -331,8 +331,8 @@ void trace_instant(const char *name, const char *reason)
 }
 
 /*
- * Writes an event's id, which contains the process number, because several processes write to one
- * trace file.
+ * Writes an event's id, which contains the process number so that ids of several processes in one
+ * trace file differ.
  */
 static void put_id(uint64_t number)
 {
@@ -399,8 +399,8 @@ static void put_operations(const struct nn_times *times, bool is_engine)
 }
 
 /*
- * Writes the event of an execution in the engine, and a flow event (an arrow) from the execution's
- * submission in the runtime to the engine.
+ * Writes an execution's event in the engine, and a flow event (an arrow) from the runtime, which
+ * submitted the execution, to the engine.
  */
 static void put_engine(const char *device, const struct trace_run *run)
 {
@@ -443,7 +443,7 @@ static void put_execution(const struct step *step, const char *device, const str
 	pthread_mutex_unlock(&lock);
 }
 
-/* Drops impossible times, because the engine's process, which writes them, is not trusted. */
+/* Drops impossible times, because the engine's process, which writes the times, is not trusted. */
 static void check_times(struct trace_run *run, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t first = run->engine_begin_ns ? run->engine_begin_ns : begin_ns;

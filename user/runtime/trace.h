@@ -10,12 +10,12 @@
 
 #include "runtime/device.h"
 
-/* Flags that enable the events of a trace, the report, and calls of the observer (observer.h). */
+/* Flags that enable the trace, the report, and the observer's calls (observer.h). */
 enum { WATCH_EVENTS = 1, WATCH_REPORT = 2, WATCH_OBSERVER = 4 };
 
 /*
- * Set of enabled WATCH_ flags. If no flag is enabled, as usual, tracing costs an execution only one
- * branch.
+ * Set of enabled WATCH_ flags. If no flag is enabled, which is usual, tracing costs an execution
+ * only one branch.
  */
 extern int trace_watches __attribute__((visibility("hidden")));
 
@@ -30,8 +30,8 @@ static inline bool trace_wants(int what)
 }
 
 /*
- * Reads the environment variables at the first call. No event is traced or reported before the
- * first trace_start().
+ * At the first call trace_start() reads the environment variables. No event is traced or reported
+ * before the first trace_start().
  */
 void trace_start(void);
 
@@ -44,8 +44,9 @@ void trace_end(const char *name, int result);
 void trace_instant(const char *name, const char *reason);
 
 /*
- * Write the begin and the end of an event, each on any thread. The result of trace_async_begin() is
- * the number for trace_async_end(), or 0 without a trace.
+ * Write the begin and the end of an event; any thread may write the begin, and any thread the end.
+ * The call trace_async_begin() returns the number to pass to trace_async_end(), or 0 without a
+ * trace.
  */
 uint64_t trace_async_begin(const char *name);
 void trace_async_end(const char *name, uint64_t number, int result);
@@ -71,8 +72,8 @@ struct trace_step;
 struct step;
 
 /*
- * Returns a new step of the report; NULL if no report is wanted or memory runs out. Call
- * trace_new_step() for all steps of a model one after the other.
+ * Returns the sums of a new step for the report; NULL if no report is wanted or memory runs out.
+ * Call trace_new_step() for all steps of a model one after the other.
  */
 struct trace_step *trace_new_step(const struct step *step, uint32_t number, uint32_t num_steps);
 

@@ -23,7 +23,7 @@ struct row {
 struct trace_step {
 	struct trace_step *next;	/* the older one */
 	uint32_t model, number, num_steps;
-	bool is_inherited;		/* set if the parent made the step before a fork */
+	bool is_inherited;		/* true if the step was made before this process forked */
 	char device[64];
 	uint64_t runs, ns;		/* on the device */
 	uint64_t failures;
@@ -64,7 +64,7 @@ struct trace_step *trace_report_new_step(const struct step *step, uint32_t numbe
 
 /*
  * Returns the row of an operation, and adds the row if it is missing. Every execution of a step
- * records the step's operations in the same order.
+ * adds the times of the step's operations in the same order.
  */
 static struct row *find_row(struct trace_step *t, uint32_t from, const struct nn_operation_time *time)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel bench: measures a model on the device and, in the same run, on the CPU by the runtime
- * itself, and compares the outputs. Each measurement runs in its own process, because runtimes do
- * not free all threads and memory.
+ * nnaccel bench: in one run measures a model on the device and on the CPU by the runtime itself,
+ * and compares the outputs. Each measurement runs in its own process, because runtimes do not free
+ * all threads and memory.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,7 +31,8 @@ enum { MAX_RUNS = 20000, MIN_RUNS = 10, MAX_LIST = 8, MAX_LOAD = 64, INPUTS = 3 
 
 /*
  * Limits of the difference between the device's and the runtime's outputs; larger differences are
- * errors. The unit is the largest value for floats, and a quantisation step for bytes.
+ * errors. The limit for floats is relative to the largest float; the limit for bytes is in
+ * quantisation steps.
  */
 #define MOST_APART 1e-3
 enum { MOST_STEPS = 8 };
@@ -53,7 +54,7 @@ struct difference {
 	double apart;			/* difference of floats, divided by the largest float */
 	unsigned int steps;		/* of 8-bit integers */
 	uint64_t others;		/* number of different elements of all other types */
-	bool shape;			/* set if the outputs differ in size or type */
+	bool shape;			/* true if the outputs differ in size or type */
 };
 
 /* Results of a measurement, in shared memory that the measuring processes write. */
@@ -108,8 +109,8 @@ static void clear_bar(void)
 /* ---- processes ---- */
 
 /*
- * Waits for a process, and shows the progress bar. Returns false if the process failed, with the
- * reason in the results.
+ * Waits for a process, and shows the progress bar. If the process failed, returns false; the
+ * results then contain the reason.
  */
 static bool await(const struct bench *b, pid_t pid, const char *what)
 {
@@ -238,7 +239,7 @@ static void compare_output(const struct runtime_tensor *got, const struct runtim
 	for (size_t i = 0; i < count; i++) {
 		double x = number_at(got, i), y = number_at(want, i), by = fabs(x - y);
 
-		/* Two infinities of one sign count as equal, and so do two NaNs. */
+		/* Two infinities of equal sign count as equal, and two NaNs count as equal. */
 		if (x == y || (isnan(x) && isnan(y)))
 			by = 0;
 		if (isfinite(y))
@@ -281,7 +282,9 @@ static bool time_run(const struct bench *b, struct runtime *runtime, enum side s
 	return true;
 }
 
-/* Measures the device and the CPU alternately, so that load on the machine slows both. */
+/*
+ * Measures the device and the CPU alternately, so that load on the machine slows both measurements.
+ */
 static bool measure_latency(const struct bench *b, enum side side)
 {
 	struct runtime *runtimes[SIDES] = { open_side(b, DEVICE, 1), open_side(b, CPU, 1) };
@@ -483,7 +486,9 @@ static const char *plot(const struct bench *b)
 	int status;
 	FILE *gnuplot;
 
-	/* Ignore SIGPIPE, because a shell that does not find gnuplot ends before it reads. */
+	/*
+	 * Ignore SIGPIPE, because a shell that does not find gnuplot ends before it reads the plot.
+	 */
 	signal(SIGPIPE, SIG_IGN);
 	gnuplot = popen("gnuplot 2>/dev/null", "we");
 	if (!gnuplot)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * nnaccel cache: shows the contents and the size of the engine's compilation cache, and checks or
- * empties the cache. The command asks the engine's keeper, the process that owns the cache. If no
- * keeper runs, the command opens the cache's index itself.
+ * empties the cache. The command asks the engine's keeper, the process that owns the cache, to do
+ * the work. If no keeper runs, the command opens the cache's index itself.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -30,7 +30,7 @@
 /* Time limit of the wait for the keeper's answer. */
 #define KEEPER_PATIENCE_S 30
 
-/* Time limit of the wait for the index, while the engine has locked it. */
+/* Time limit of the wait for the index, while the engine has locked the index. */
 #define BUSY_MS 5000
 
 struct cache {
@@ -45,8 +45,8 @@ struct cache {
 
 /*
  * Sends a request to the engine's keeper, because only the keeper may use the index while a keeper
- * runs. Returns false if no keeper runs. Sets *file to the file that came with the answer, which
- * the caller closes, or to -1.
+ * runs. Returns false if no keeper runs. Sets *file to the file descriptor that came with the
+ * answer, which the caller closes, or to -1.
  */
 static bool ask_keeper(const struct cache *c, const struct message *request,
 		       struct message *answer, int *file, int *status)

@@ -17,7 +17,7 @@ typedef void client_file_fn(void *arg, const char *pid, FILE *fdinfo);
  */
 bool clients_each_file(client_file_fn *fn, void *arg);
 
-/* Sets `name` to the name of a process, or to "". */
+/* Sets `name` to the name of a process, or to "" if the name cannot be read. */
 void clients_read_name(const char *pid, char name[CLIENT_NAME_SIZE + 1]);
 
 #endif /* NN_TOOLS_CLIENTS_H */

@@ -163,7 +163,10 @@ static bool run_frame(struct demo *d, uint64_t index, uint32_t *next)
 		camera_set(&d->camera, "Test Pattern", index / PATTERN_FRAMES % NUM_PATTERNS);
 	if (camera_get(&d->camera, &frame, &d->err))
 		return false;
-	/* A slow camera may draw one number into two frames, which are not skipped frames. */
+	/*
+	 * A slow camera may draw the same number into two frames; the second frame is then not a
+	 * skipped frame.
+	 */
 	if (index && (int32_t)(frame.sequence - *next) > 0)
 		d->skipped += frame.sequence - *next;
 	*next = frame.sequence + 1;
@@ -294,7 +297,7 @@ static void print_report(struct demo *d)
 		       d->options.png);
 }
 
-/* Checks that accuracy and copies are as the demo promises; returns the exit status. */
+/* Checks that accuracy and number of copies are as the demo promises; returns the exit status. */
 static int judge(const struct demo *d)
 {
 	if (accuracy(d) < MIN_ACCURACY)

@@ -41,8 +41,8 @@ struct patient {
 	const char *path;		/* the device */
 	struct utsname system;
 	bool has_module;
-	bool has_node;			/* set if the node exists, and this user may open it */
-	bool has_interface;		/* set if the module has the libraries' ABI */
+	bool has_node;			/* true if the node exists and this user may open it */
+	bool has_interface;		/* true if the module has the libraries' ABI */
 	struct nna_device *device;	/* NULL if the device cannot be opened */
 	bool has_engine;
 };
@@ -89,7 +89,10 @@ static bool file_has(const char *path, const char *text)
 	return has;
 }
 
-/* Returns the number at the beginning of the file, or `otherwise` if the file has no number. */
+/*
+ * Returns the number at the beginning of the file, or `otherwise` if the file does not begin with a
+ * number.
+ */
 static long long file_number(const char *path, long long otherwise)
 {
 	FILE *file = fopen(path, "re");
@@ -149,7 +152,10 @@ static void check_module(struct patient *p, struct finding *f)
 		       "sudo mokutil --import /var/lib/dkms/mok.pub, and boot");
 }
 
-/* Sets *has_now if the process is in the group, and *has_account if the user's account is. */
+/*
+ * Sets *has_now if the process is in the group, and *has_account if the user's account is in the
+ * group.
+ */
 static void look_for_group(gid_t gid, bool *has_now, bool *has_account)
 {
 	const struct passwd *user = getpwuid(getuid());
@@ -296,7 +302,10 @@ static void check_engine(struct patient *p, struct finding *f)
 	}
 }
 
-/* Queries the device, for which the engine must start a worker, to find what prevents workers. */
+/*
+ * Queries the device, for which the engine must start a worker, to find out what prevents the start
+ * of workers.
+ */
 static void check_worker(struct patient *p, struct finding *f)
 {
 	static struct nn_device_info info = { .size = sizeof(info) };

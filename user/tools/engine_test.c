@@ -135,7 +135,10 @@ static int run_groups(struct test *t, const struct arguments *a)
 	if (!a->tap)
 		printf("%-36s %8s %8s %8s %8s %8s\n", "", "tried", "right", "wrong", "refused", "crashed");
 	group_description(t);
-	/* The groups from number 2 on need vectors that the engine computes correctly. */
+	/*
+	 * The groups from number 2 on need vectors that the engine has computed correctly in
+	 * earlier groups.
+	 */
 	for (size_t i = 0; i < NUM_GROUPS; i++) {
 		if (i == 2 && !t->num_kept)
 			test_note(t, row = test_row(t, "models for other tests"), WRONG, NULL,

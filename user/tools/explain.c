@@ -19,7 +19,7 @@
 struct operation {
 	char *line;	/* memory of the report's line, into which `op`, `name` and `why` point */
 	const char *op, *name, *why;
-	int part;	/* index of the operation's part; -1 if the runtime computes it itself */
+	int part;	/* index of the operation's part; -1: the runtime computes the operation */
 	uint64_t multiply_adds;
 };
 
@@ -31,7 +31,7 @@ struct part {
 
 struct model {
 	const char *path, *device;
-	bool estimated;			/* set if the CPU device replaces a missing device */
+	bool estimated;			/* true if the CPU device replaces a missing device */
 	char runtime[64];
 	struct operation *operations;
 	struct part *parts;

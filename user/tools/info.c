@@ -54,7 +54,8 @@ static const char *engine_state(uint32_t state)
 }
 
 /*
- * Returns how a device accesses memory, as text or in JSON; NULL if the engine does not report how.
+ * Describes how a device accesses memory, as text or in JSON; NULL if the engine does not report
+ * the access.
  */
 static const char *memory_way(uint32_t memory, bool json)
 {
@@ -405,7 +406,10 @@ static bool find_named(struct report *report, const char *name)
 	return false;
 }
 
-/* Shows the device's information, or only the module's if no engine describes the device. */
+/*
+ * Shows the device's information; if no engine describes the device, shows only the module's
+ * information.
+ */
 static int show(const char *path, const char *name, bool json)
 {
 	struct report report = {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * nnaccel: the command-line tool; it runs the command that its first argument names.
- */
+/* nnaccel: the command-line tool, which runs the command that its first argument names. */
 #include <stdio.h>
 #include <string.h>
 

@@ -21,7 +21,10 @@ struct client_models {
 	struct client_model *list;	/* models; the caller frees the list */
 };
 
-/* Reads all models of clients that this user may see; returns false without /proc or memory. */
+/*
+ * Reads all models of clients that this user may see; returns false if /proc is missing or memory
+ * runs out.
+ */
 bool models_read(struct client_models *models);
 
 #endif /* NN_TOOLS_MODELS_H */

@@ -107,8 +107,9 @@ static bool read_script(const char *text, char path[PATH_MAX])
 
 /*
  * Returns the reason why the library cannot be preloaded; NULL if the library can be preloaded.
- * Sets `path` to the file that is the reason, such as the interpreter of a script. The dynamic
- * loader ignores preloaded libraries in programs that get other privileges.
+ * Sets `path` to the file that prevents preloading, such as the interpreter of a script. The
+ * dynamic loader ignores preloaded libraries in programs that run with other privileges than their
+ * caller.
  */
 static const char *why_not(char path[PATH_MAX])
 {

@@ -17,9 +17,10 @@
 #define DEFAULT_INTERVAL_MS 1000
 
 /*
- * Counters of a client: those of its context, and those of its bursts, summed over all bursts. The
- * client and the worker write the counters of a burst themselves, so burst counters cannot be
- * trusted. In names of burst counters, "client" is libnnaccel, and "engine" is the worker.
+ * Counters of a client: the counters of the client's context, and the sums of the counters of all
+ * its bursts. The client and the worker write the counters of a burst themselves, so burst counters
+ * cannot be trusted. In the names of burst counters, "client" means libnnaccel, and "engine" means
+ * the worker.
  */
 static const struct field {
 	const char *key;	/* in fdinfo */
@@ -64,7 +65,7 @@ struct client {
 	long pid;
 	char name[CLIENT_NAME_SIZE + 1];
 	char device[16];		/* name of the device node, such as "nnaccel1" */
-	bool has_context;		/* set if the context's own counters have been read */
+	bool has_context;		/* true if the context's own counters have been read */
 	uint64_t values[NUM_FIELDS];
 };
 

@@ -114,8 +114,9 @@ const char *tool_device_type(uint32_t type)
 }
 
 /*
- * Returns the first character of a text, and sets *length to its number of bytes. Returns -1 if the
- * bytes are invalid UTF-8, or encode a surrogate or a character beyond U+10FFFF, or are overlong.
+ * Returns the first character of a text, and sets *length to the character's number of bytes.
+ * Returns -1 if the bytes are invalid UTF-8, or encode a surrogate or a character beyond U+10FFFF,
+ * or are overlong.
  */
 static long decode_utf8(const char *text, unsigned int *length)
 {
@@ -163,7 +164,10 @@ void tool_json_string(const char *text)
 	putchar('"');
 }
 
-/* Returns false for control characters, ends of lines, and marks of the direction of writing. */
+/*
+ * Returns whether a character is safe: no control character, no end of a line, and no mark of the
+ * direction of writing.
+ */
 static bool is_plain(long code)
 {
 	return code >= ' ' && (code < 0x7f || code > 0x9f) && code != 0x61c &&

@@ -23,8 +23,8 @@ struct tool_command {
 	const char *about;		/* text of --help before the options */
 	const char *more;		/* text of --help after the options, or NULL */
 	const struct option_row *options;
-	size_t help;			/* offset in *into of the bool that --help sets */
-	bool has_action;		/* set if the command accepts an argument */
+	size_t help;			/* offset in *into of the bool that --help sets to true */
+	bool has_action;		/* true if the command accepts an argument */
 };
 
 /* Result of tool_options() if the command must run; all other results are exit statuses. */

@@ -75,7 +75,7 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-/* Parses options. Returns -1 if the program continues, else the exit code of main(). */
+/* Parses options. Returns -1 if the program must continue, else the exit code of main(). */
 static int parse_options(int argc, char **argv, struct arguments *a)
 {
 	if (!options_read(rows, argc, argv, a))
@@ -117,8 +117,8 @@ static const char *files_fault(const struct nna_engine *e)
 }
 
 /*
- * The structures below are elements of arrays and have no size field, so their sizes must never
- * change.
+ * The structures below are elements of arrays without a size field, so the sizes of the structures
+ * must never change.
  */
 _Static_assert(sizeof(struct nn_arg) == 88 && sizeof(struct nn_output_shape) == 72 &&
 	       sizeof(struct nn_device_extension) == 40 && sizeof(struct nna_engine_role) == 24 &&
@@ -161,7 +161,8 @@ const char *engine_fault(const struct nna_engine *e)
 }
 
 /*
- * Logs for the administrator what a client could do after it took over the process that serves it.
+ * Logs for the administrator what a client could do after taking over the process that serves the
+ * client.
  */
 static void log_permissions(const struct nna_engine *e)
 {

@@ -7,7 +7,7 @@
 
 #include "base/sized.h"
 
-/* Returns a text that says what is missing or wrong in *engine, or NULL if nothing is. */
+/* Returns a text that says what is missing or wrong in *engine, or NULL if *engine is complete. */
 const char *engine_fault(const struct nna_engine *engine);
 
 /*

@@ -41,7 +41,7 @@ void log_set_sink(void (*sink)(void *data, enum log_level level, const char *lin
 	log_sink = sink;
 }
 
-/* The broker, which relays a worker's log lines, limits their number. */
+/* The broker, which relays a worker's log lines, limits the number of lines. */
 void log_to_relay(void)
 {
 	log_sink = NULL;

@@ -3,7 +3,7 @@
  * Executions in progress, for functions of <nnaccel/engine.h>.
  *
  * The handle of an execution consists of an index into a table and the number of earlier uses of
- * this table entry. The number of uses shows whether a handle's execution has ended.
+ * this table entry. The number of uses shows whether the execution of a handle has ended.
  */
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -25,7 +25,10 @@ struct place {
 	uint32_t next_free;
 };
 
-/* The field `lock` protects all fields. Table entry 0 stays unused, so that no handle is NULL. */
+/*
+ * The member `lock` protects all members of this structure. Table entry 0 stays unused, so that no
+ * handle is NULL.
+ */
 static struct {
 	pthread_mutex_t lock;
 	struct place places[1 << PLACE_BITS];
@@ -33,7 +36,10 @@ static struct {
 	uint32_t free;	/* index of the first free table entry, or 0 */
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Finds an execution by its handle; NULL if it has ended. The caller holds all.lock. */
+/*
+ * Finds an execution by the execution's handle; NULL if the execution has ended. The caller holds
+ * all.lock.
+ */
 static struct running *find(const struct nna_engine_execution *execution)
 {
 	const uintptr_t handle = (uintptr_t)execution;
@@ -221,8 +227,8 @@ int nna_engine_region_file(struct nna_engine_execution *execution, const void *d
 }
 
 /*
- * Replaces *sync_file by a fence that waits for both *sync_file, if any, and `fence`. Closes the
- * old *sync_file and `fence`, and preserves errno.
+ * Replaces *sync_file by a fence that waits for `fence` and, if *sync_file is valid, for *sync_file
+ * too. Closes the old *sync_file and `fence`, and preserves errno.
  */
 static bool merge(int *sync_file, int fence)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions in progress, from the call of the engine's `execute` to their end. Functions of
- * <nnaccel/engine.h> find an execution by its handle.
+ * Executions in progress: from the call of the engine's `execute` to the end of the execution.
+ * Functions of <nnaccel/engine.h> find an execution by its handle.
  */
 #ifndef NN_KIT_RUNNING_H
 #define NN_KIT_RUNNING_H
@@ -26,8 +26,8 @@ struct running {
 	struct tasks *tasks;	/* threads that run `end` once a deferred execution has ended */
 	struct task end;
 	/*
-	 * Whether the engine deferred or ended the execution, and its status. The lock of running.c
-	 * protects the fields from is_deferred on.
+	 * Whether the engine deferred the execution, whether the execution has ended, and the
+	 * execution's status. The lock of running.c protects the fields from is_deferred on.
 	 */
 	bool is_deferred, has_ended;
 	enum nn_status status;
@@ -41,7 +41,7 @@ struct running {
 enum nn_status running_begin(struct running *running, struct nn_error *err);
 
 /*
- * Ends an execution with `result`, which the engine's `execute` returned. Returns the execution's
+ * Ends an execution; `result` is what the engine's `execute` returned. Returns the execution's
  * status, and writes the reason of a failure to *err. Returns NNA_ENGINE_DEFERRED if the engine has
  * not ended the execution yet. A deferred execution belongs to the task `end`, which calls
  * running_end() again, with the same result.

@@ -28,8 +28,8 @@ enum nn_status network_open(struct network *network, const struct nn_model *mode
 void network_close(struct network *network);
 
 /*
- * Makes an execution for an image, which writes its output to `output`. Executions are numbered
- * from 0 in the order of the calls of network_add_image().
+ * Makes an execution that reads the given image and writes its output to `output`. Executions have
+ * numbers from 0, in the order of the calls of network_add_image().
  */
 enum nn_status network_add_image(struct network *network,
 				 const struct nna_hardware_image *image, void *output,

@@ -23,7 +23,7 @@ enum {
 };
 #define PADDING_VALID	2
 
-/* Logit of a digit if its cell has full contrast and matches the digit exactly. */
+/* Logit of a digit if the digit's cell has full contrast and matches the digit exactly. */
 #define SHARPNESS	100.0f
 /*
  * Smallest result of a digit's filter that counts as a match, as a share of the cell's contrast. A

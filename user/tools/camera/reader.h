@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The network that reads a frame's number. The network's input is the whole NV12 frame of the
- * camera. The network converts the part of the frame with the number to RGB. The output has, for
- * each place of the number, the probabilities of the ten digits and of "no digit".
+ * camera. The network converts the part of the frame that shows the number to RGB. The output has,
+ * for each place of the number, the probabilities of the ten digits and of "no digit".
  */
 #ifndef NN_CAMERA_READER_H
 #define NN_CAMERA_READER_H
@@ -19,9 +19,7 @@
 #define READER_OPERATIONS	16
 #define READER_WEIGHTS	(NUM_GLYPHS * GLYPH_PIXELS * READER_COLOURS)
 
-/*
- * A model, with everything to which the model refers. A struct reader must not be copied or moved.
- */
+/* A model, with all data to which the model refers. A struct reader must not be copied or moved. */
 struct reader {
 	struct nn_model model;
 	struct nn_subgraph subgraph;
@@ -42,8 +40,8 @@ struct reader {
 /*
  * Builds the network for frames of the given size. The filters are computed from the glyphs without
  * training. A digit's filter yields the mean of the cell's pixels where the digit has ink, minus
- * the mean of the cell's other pixels. The magnitude of a filter's result is the cell's full
- * contrast for the matching digit, light or dark, and less for other digits.
+ * the mean of the cell's other pixels. For the matching digit, light or dark, the magnitude of the
+ * filter's result is the cell's full contrast; for other digits it is less.
  */
 void reader_init(struct reader *reader, const struct glyphs *glyphs, uint32_t width,
 		 uint32_t height);

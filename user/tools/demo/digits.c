@@ -88,8 +88,8 @@ static const struct shape *pick(struct random *r)
 }
 
 /*
- * A random transform from the unit square to pixels: rotation, shear and scale about the middle,
- * then a shift.
+ * A random affine transform from the unit square to pixels: rotation, shear and scale about the
+ * middle, then a shift.
  */
 struct transform {
 	float xx, xy, yx, yy, dx, dy;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Draws images on a terminal, each of whose characters shows two pixels, one above the other. */
+/* Draws images on a terminal; each character shows two pixels, one above the other. */
 #include <stdio.h>
 
 #include "image.h"

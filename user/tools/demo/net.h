@@ -65,11 +65,11 @@ static inline uint32_t net_out_count(const struct net_layer *layer)
  */
 struct net_span {
 	uint32_t first, end;		/* of the filter */
-	uint32_t in;			/* row of the image to which `first` is applied */
+	uint32_t in;			/* row of the image that meets the filter's row `first` */
 };
 struct net_span net_span(const struct net_layer *layer, uint32_t o);
 
-/* Runs the network on an image, with the parameters `params`, float[NET_PARAMS]. */
+/* Runs the network on an image; `params` are the parameters, float[NET_PARAMS]. */
 void net_forward(const float *params, const uint8_t *pixels, struct net_values *values);
 
 /* Returns the index of the largest of DIGITS_CLASSES logits or probabilities. */

@@ -98,7 +98,10 @@ static void add_weights(struct builder *b, const struct net_layer *l)
 		((uint8_t *)value)[i] = quantise(quant, weights[i]);
 }
 
-/* Adds the bias of a layer. A quantised bias is int32; its scale is that of input times weight. */
+/*
+ * Adds the bias of a layer. The type of a quantised bias is int32; the bias's scale is the input's
+ * scale times the weights' scale.
+ */
 static void add_bias(struct builder *b, const struct net_layer *l)
 {
 	const struct nn_operand *in = &b->net->operands[b->inputs[0]];
@@ -142,7 +145,10 @@ static uint32_t finish(struct builder *b, int32_t type, struct nn_operand output
 	return index;
 }
 
-/* Adds an operation's scalar parameters, which follow its tensors in the operation's order. */
+/*
+ * Adds an operation's scalar parameters, which follow the operation's tensors, in the order of the
+ * NNAPI.
+ */
 static void add_parameters(struct builder *b, const struct net_layer *l)
 {
 	int32_t stride = (int32_t)l->stride, filter = (int32_t)l->filter;

@@ -14,7 +14,9 @@
 #define NET_OPERATIONS	(NET_LAYERS + 1)	/* and SOFTMAX */
 #define NET_OPERANDS	(2 + NET_OPERATIONS * 9)	/* at most */
 
-/* A model, with everything to which it refers. A struct net_model must not be copied or moved. */
+/*
+ * A model, with all data to which the model refers. A struct net_model must not be copied or moved.
+ */
 struct net_model {
 	struct nn_model model;
 	struct nn_subgraph subgraph;

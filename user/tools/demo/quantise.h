@@ -25,8 +25,8 @@ struct net_quant {
 };
 
 /*
- * Chooses the scales of weights from their extremes, and the scales of layers' outputs from the
- * extremes that training images reach. Returns false if memory runs out.
+ * Chooses the scales of weights from the extremes of the weights, and the scales of layers' outputs
+ * from the extremes that training images reach. Returns false if memory runs out.
  */
 bool net_calibrate(const float *params, struct net_quant *quant);
 

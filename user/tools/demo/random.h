@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The demo's random numbers, by splitmix64. A seed gives equal numbers on all machines, and so
- * equal images and equal results of training.
+ * The demo's random numbers, by splitmix64. A seed gives equal numbers on all machines, and
+ * therefore equal images and equal training results.
  */
 #ifndef NN_DEMO_RANDOM_H
 #define NN_DEMO_RANDOM_H

@@ -12,7 +12,7 @@
 #define TRAIN_SEED	1	/* seed of the training images; test images have other seeds */
 #define TRAIN_STEPS	16000
 #define TRAIN_BATCH	16
-#define TRAIN_PROBE	100	/* number of steps after which tests compare the hash */
+#define TRAIN_PROBE	100	/* training steps after which tests compare the hash */
 
 /*
  * Runs the first `steps` steps of a training from scratch, and writes the parameters to `params`,

@@ -190,7 +190,10 @@ static bool may_have(int32_t code)
 	return is_claimed(graphs_of, code);
 }
 
-/* Returns a model of the graph's operations that the engine supports; NULL if all are refused. */
+/*
+ * Returns a model of those operations of the graph that the engine supports; NULL if the engine
+ * refuses all operations.
+ */
 static struct vector *supported_part(struct test *t, const char *name)
 {
 	bool supported[MAX_OPERATIONS] = { false };
@@ -326,8 +329,8 @@ static struct vector *double_dims(const struct vector *v)
 }
 
 /*
- * Executes a model whose arguments give the dimensions. The memory of each output is `more` bytes
- * larger than the output, or smaller if `more` is negative.
+ * Executes a model in which the arguments, not the model, give the dimensions. The memory of each
+ * output is `more` bytes larger than the output, or smaller if `more` is negative.
  */
 static enum outcome run_dynamic(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 				int more, char reason[REASON])
@@ -493,7 +496,7 @@ void group_bursts(struct test *t)
 
 /*
  * Tests buffers with roles in two models, as the first input and the first output. The execution
- * overwrites contents of the output's buffer.
+ * overwrites the former contents of the output's buffer.
  */
 static enum outcome run_domains(struct test *t, const struct vector *v,
 				struct nna_prepared_model *const models[2], char reason[REASON])
@@ -606,9 +609,9 @@ static enum outcome run_once(struct test *t, const struct vector *v, struct nna_
 }
 
 /*
- * Tests several prepared models at a time, with equal arguments, but with other constants in half
- * of the models. Executes the models in turn, with changed inputs, releases some models, and checks
- * that the rest still computes.
+ * Tests several prepared models at a time; the arguments are equal, but half of the models have
+ * other constants. Executes the models in turn with changed inputs, releases some models, and
+ * checks that the other models still compute correctly.
  */
 static enum outcome try_models(struct test *t, const struct vector *v, char reason[REASON])
 {
@@ -664,7 +667,7 @@ void group_many_models(struct test *t)
 struct thread {
 	pthread_t id;
 	struct test *t;
-	struct test own;	/* test without time limits of calls, because the group has one */
+	struct test own;	/* test without time limits of calls */
 	struct vector *v;
 	/* model that the thread executes; NULL if the thread itself prepares a model */
 	struct nna_prepared_model *model;
@@ -865,8 +868,8 @@ static enum outcome watch_memory(struct test *t, const char *what, uint32_t roun
 }
 
 /*
- * Executes a model many times, because one execution may leak very little. Every second execution
- * must fail.
+ * Executes a model many times, because a single execution may leak very little. Every second
+ * execution must fail.
  */
 static enum outcome execute_again(struct test *t, struct ready *ready, char *reason)
 {

@@ -32,7 +32,7 @@ enum spoiled {
 static const struct {
 	const char *what;
 	enum nn_status status;
-	bool may_fail;	/* set if GENERAL_FAILURE is right, too, because operations may fail */
+	bool may_fail;	/* true if GENERAL_FAILURE is also right, because operations may fail */
 } spoils[NUM_SPOILED] = {
 	[ONE_INPUT_LESS] = { "an input is missing", NN_INVALID_ARGUMENT, false },
 	[ONE_INPUT_MORE] = { "one input too many", NN_INVALID_ARGUMENT, false },
@@ -285,8 +285,9 @@ static bool mutant_init(struct mutant *m, const struct vector *v)
 }
 
 /*
- * Tests a changed model: if the reference rejects the model, the engine must reject it, too.
- * Otherwise the engine may reject the model or compute it correctly.
+ * Tests a changed model: if the reference rejects the model, the engine must reject the model too.
+ * If the reference accepts the model, the engine may either reject the model or compute it
+ * correctly.
  */
 static enum outcome try_mutant(struct test *t, const struct vector *v, const struct nn_model *model,
 			       char reason[REASON])
@@ -324,7 +325,7 @@ static enum outcome try_mutant(struct test *t, const struct vector *v, const str
 		snprintf(reason, REASON, "a wrong model is prepared: %.200s", err.message);
 		return WRONG;
 	}
-	/* The engine is right if it rejects the changed model with an error. */
+	/* If the engine rejects the changed model with an error, the engine is right. */
 	return outcome == CRASHED ? CRASHED : outcome == WRONG && strstr(reason, "prepare") ? WRONG : REFUSED;
 }
 
@@ -427,7 +428,7 @@ static void damage(int file, uint32_t round)
 		bytes[i] = (uint8_t)random_bits();
 	if (round % 8 == 7 && !ftruncate(file, (off_t)at))
 		return;
-	/* Align many of the offsets, or take an offset near the beginning of the file. */
+	/* Make many of the offsets aligned, or choose an offset near the beginning of the file. */
 	if (round % 2)
 		at = round % 4 == 1 ? 0 : at / 8 * 8;
 	if (pwrite(file, bytes, size - at < sizeof(bytes) ? size - at : sizeof(bytes), (off_t)at) < 0)

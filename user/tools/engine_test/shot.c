@@ -140,8 +140,8 @@ bool shot_check_rest(const struct shot *s, char reason[REASON])
 }
 
 /*
- * Returns whether times obey the HAL: they are reported if requested, and the device's time is at
- * most the driver's.
+ * Returns whether times obey the HAL: requested times are reported, and the device's time is at
+ * most the driver's time.
  */
 static bool is_time(const struct shot *s)
 {

@@ -7,12 +7,12 @@
 
 #include "tools/engine_test/vector.h"
 
-/* Size of a buffer for the reason why a test failed; the buffer is empty if the test succeeds. */
+/* Size of a buffer for the reason why a test failed; if the test succeeds, the text is empty. */
 #define REASON 256
 
 struct shot {
 	const struct vector *v;
-	struct nna_memory *memories[2];	/* inputs' memory and outputs' memory, or one for all */
+	struct nna_memory *memories[2];	/* memories of inputs and of outputs, or one for both */
 	uint32_t num_memories;
 	uint8_t *in, *out;		/* mapped */
 	uint64_t in_size, out_size;
@@ -20,7 +20,7 @@ struct shot {
 	struct nna_output_shape *shapes;
 	uint32_t num_shapes;
 	uint64_t deadline_ns;
-	bool measure;			/* set if times are requested: for half of all vectors */
+	bool measure;			/* true if times are requested: for half of all vectors */
 	struct nna_timing timing;
 	struct nn_error err;
 };
@@ -34,7 +34,7 @@ void shot_free(struct shot *s);
 
 /*
  * Writes the inputs of another vector with equal shapes to the memory. After shot_fill(),
- * shot_check() compares the outputs with those of the other vector.
+ * shot_check() compares the outputs with the outputs of the vector given to shot_fill().
  */
 void shot_fill(struct shot *s, const struct vector *v);
 
@@ -42,7 +42,7 @@ void shot_fill(struct shot *s, const struct vector *v);
 enum nn_status shot_run(struct shot *s, struct nna_prepared_model *prepared, struct nna_burst *burst);
 
 /*
- * Checks outputs, shapes, times and guard bytes. If a check fails, `reason` is the first
+ * Checks outputs, shapes, times and guard bytes. If a check fails, `reason` describes the first
  * difference.
  */
 bool shot_check(const struct shot *s, char reason[REASON]);

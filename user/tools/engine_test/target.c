@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "tools/engine_test/target.h"
 
-/* Time limit for the start of an engine's program, until it serves. */
+/* Time limit from the start of an engine's program until the program serves clients. */
 #define START_NS (20 * NS_PER_S)
 
 /* ---- calls that hang ---- */
@@ -124,7 +124,10 @@ static bool start_program(struct target *t, struct nn_error *err)
 	return true;
 }
 
-/* Returns whether the library sees an engine, whose end it notices only after some time. */
+/*
+ * Returns whether the library sees an engine; the library notices the end of an engine only after
+ * some time.
+ */
 static bool is_attached(struct target *t)
 {
 	struct nna_context_info info = { .size = sizeof(info) };

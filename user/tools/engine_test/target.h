@@ -16,7 +16,7 @@ struct target {
 	/* Time limit of a call in seconds (0: no limit); a longer call counts as hanging. */
 	unsigned int limit_s;
 	char folder[64], socket[96];
-	/* The program's process, which leads a process group; 0 without a program. */
+	/* Process of the engine's program, which leads a process group; 0 without a program. */
 	pid_t pid;
 	struct nna_device *device;	/* NULL if the device is not open, as after a death */
 };
@@ -31,20 +31,27 @@ void target_stop(struct target *t);
 /* Kills the engine's program, and all processes that the program started. */
 void target_kill(struct target *t);
 
-/* Restarts a killed engine's program; returns whether the engine then serves a client. */
+/*
+ * Restarts the engine's program after its death; returns whether the engine then serves a client.
+ */
 bool target_recover(struct target *t);
 
 /*
  * Limits the time of calls until target_unguard(), which returns whether the calls exceeded the
- * limit. At the limit, the engine's program is killed, so that the calls return. Without a program,
- * this process ends with a message.
+ * limit. At the limit, the engine's program is killed, so that the calls return. If there is no
+ * program, this process ends with a message at the limit.
  */
 void target_guard(struct target *t, const char *what);
-/* Limits the time of a series of calls up to target_unguard() to ten times the limit. */
+/*
+ * Limits the time of a series of calls until target_unguard() to ten times the limit of one call.
+ */
 void target_guard_many(struct target *t, const char *what);
 bool target_unguard(struct target *t);
 
-/* Returns the memory, files and threads of the program's processes; 0 if /proc cannot be read. */
+/*
+ * Returns the memory, files and threads of the engine program's processes; 0 if /proc cannot be
+ * read.
+ */
 struct usage {
 	uint64_t bytes;			/* of memory */
 	uint32_t files, threads;

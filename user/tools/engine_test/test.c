@@ -13,7 +13,7 @@
 #include "base/write.h"
 #include "tools/engine_test/test.h"
 
-/* Time to a deadline that no preparation misses. */
+/* Time until a deadline that no preparation misses. */
 #define FAR_NS (3600 * NS_PER_S)
 
 /* Executes the sentinel. */
@@ -154,7 +154,7 @@ static enum outcome ask_supported(struct test *t, const struct vector *v, struct
 		return REFUSED;
 	target_guard(&t->target, "asked for supported operations");
 	status = nna_get_supported_operations(t->target.device, v->model, &ready->pool, supported, &err);
-	/* Query a second time, because the engine's answer must not change. */
+	/* Query a second time, because both answers of the engine must be equal. */
 	if (v->was_supported)
 		status = nna_get_supported_operations(t->target.device, v->model, &ready->pool, supported,
 						      &err);

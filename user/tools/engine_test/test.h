@@ -30,7 +30,7 @@ struct test {
 	/* Vectors that the engine computes correctly, stored for later groups of tests. */
 	struct vector *kept[MAX_KEPT];
 	uint32_t num_kept;
-	struct vector *smallest;	/* the smallest vector that failed */
+	struct vector *smallest;	/* smallest vector that failed so far */
 	struct ready {
 		struct nna_prepared_model *model;
 		struct nna_memory *pool;
@@ -46,8 +46,8 @@ struct test {
 struct row *test_row(struct test *t, const char *name);
 
 /*
- * Reports a row. If the sentinel model no longer executes, the engine has died; counts a crash,
- * unless the crash was counted before.
+ * Reports a row. Checks whether the sentinel model still executes; if not, the engine has died, and
+ * the function counts a crash unless the crash was counted before.
  */
 void test_end_row(struct test *t, struct row *row);
 

@@ -178,7 +178,10 @@ static bool is_quantised(int32_t type)
 	       type != NN_TENSOR_BOOL8 && type != NN_BOOL;
 }
 
-/* Returns the largest magnitude of numbers, because errors of sums are proportional to it. */
+/*
+ * Returns the largest magnitude of numbers, because errors of sums are proportional to the largest
+ * magnitude.
+ */
 static double largest_of(int32_t type, const char *data, uint32_t count)
 {
 	double largest = 0;
@@ -298,7 +301,7 @@ static struct vector *finish(struct vector *v)
 	return NULL;
 }
 
-/* Put the shapes of outputs into the model, because some engines need them. */
+/* Put the shapes of outputs into the model, because some engines need these shapes. */
 static void declare_outputs(struct vector *v)
 {
 	for (uint32_t i = 0; i < v->num_outputs; i++) {
@@ -363,8 +366,8 @@ struct vector *vector_wild(const struct vector *old, uint64_t seed)
 }
 
 /*
- * Returns whether an operation keeps NaN and infinity. ADD, SUB and MUL keep NaN and infinity only
- * without a fused activation.
+ * Returns whether an operation's results keep NaN and infinity of the inputs. ADD, SUB and MUL keep
+ * NaN and infinity in results only without a fused activation.
  */
 static bool is_plain(const struct nn_model *model, const struct nn_operation *o)
 {
@@ -412,7 +415,10 @@ struct vector *vector_special(const struct vector *old, uint64_t seed)
 	return finish(v);
 }
 
-/* Returns false for operations in which large numbers overflow, or are inexact (a sine). */
+/*
+ * Returns false for operations in which large numbers overflow, or whose results for large numbers
+ * are inexact (a sine).
+ */
 static bool may_be_large(int32_t code)
 {
 	return code != NN_OP_MUL && code != NN_OP_REDUCE_PROD && code != NN_OP_REDUCE_SUM && code != NN_OP_SIN;
@@ -528,7 +534,7 @@ struct cut {
 	struct nn_operand *operands;
 	struct nn_operation *operations;
 	uint32_t *indices;	/* operand indices: the operations', then inputs and outputs */
-	uint32_t *numbers;	/* new index of each old operand; UINT32_MAX if it is dropped */
+	uint32_t *numbers;	/* new index of each old operand; UINT32_MAX: operand dropped */
 	uint32_t num_indices;
 };
 
@@ -566,8 +572,8 @@ static void cut_operations(struct cut *c, struct nn_subgraph *to, const struct n
 }
 
 /*
- * Makes inputs of the operands that no operation writes, and outputs of the operands that no
- * operation reads.
+ * Operands that no operation writes become inputs, and operands that no operation reads become
+ * outputs.
  */
 static void cut_arguments(struct cut *c, struct nn_subgraph *to)
 {
@@ -614,7 +620,10 @@ struct vector *vector_cut(const struct nn_model *model, const bool *remain, cons
 		to.operands = c.operands;
 		to.operations = c.operations;
 		cut_operations(&c, &to, from, remain);
-		/* Keep inputs of the model that no operation reads, because they are allowed. */
+		/*
+		 * Keep inputs of the model that no operation reads, because the HAL allows such
+		 * inputs.
+		 */
 		for (uint32_t i = 0; i < from->num_inputs; i++)
 			if (!from->operands[from->inputs[i]].consumers)
 				take_operand(&c, &to, from->operands, from->inputs[i]);

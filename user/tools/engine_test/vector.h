@@ -51,13 +51,13 @@ struct vector *vector_special(const struct vector *v, uint64_t seed);
 struct vector *vector_large(const struct vector *v);
 
 /*
- * Copies a vector, with other inputs (vector_vary) or another constant (vector_sibling). Returns
+ * Copies a vector, and changes the inputs (vector_vary) or a constant (vector_sibling). Returns
  * NULL if vector_make() fails, or if the vector has nothing that can change.
  */
 struct vector *vector_vary(const struct vector *v, uint64_t seed);
 struct vector *vector_sibling(const struct vector *v, uint64_t seed);
 
-/* Makes a vector with random inputs from those operations of a model whose `remain` is set. */
+/* Makes a vector, with random inputs, from the operations of a model for which `remain` is true. */
 struct vector *vector_cut(const struct nn_model *model, const bool *remain, const char *name);
 
 void vector_free(struct vector *v);

@@ -327,7 +327,7 @@ static struct runtime *open_model(const char *path, const struct runtime_options
 		return NULL;
 	}
 	/*
-	 * Drop messages: Debian's library prints 600 lines about operators that are registered
+	 * Drop the 600 lines that Debian's library prints about operators that are registered
 	 * twice.
 	 */
 	pthread_mutex_lock(&catching);

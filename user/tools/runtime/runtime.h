@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs models in the machine's inference runtimes, either with the plug-in for a device, or on the
- * CPU by the runtime itself. Each runtime is loaded when a model first needs the runtime.
+ * Runs models in the inference runtimes installed on the machine: with the plug-in for a device, or
+ * on the CPU without the plug-in. Each runtime is loaded when a model first needs the runtime.
  */
 #ifndef NN_TOOLS_RUNTIME_H
 #define NN_TOOLS_RUNTIME_H
@@ -48,7 +48,7 @@ struct runtime_kind {
 	struct runtime *(*open)(const char *model, const struct runtime_options *options,
 				char error[RUNTIME_ERROR]);
 	void (*close)(struct runtime *runtime);
-	/* Makes the inputs; prepare() must be called before the functions that follow here. */
+	/* Makes the inputs; prepare() must be called before the functions below. */
 	bool (*prepare)(struct runtime *runtime, char error[RUNTIME_ERROR]);
 	unsigned int (*count_inputs)(const struct runtime *runtime);
 	unsigned int (*count_outputs)(const struct runtime *runtime);

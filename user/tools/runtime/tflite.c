@@ -138,7 +138,7 @@ static bool start(struct model *m, const char *path, const struct runtime_option
 
 /* ---- inputs and outputs ---- */
 
-/* Does nothing, because loading the model has allocated the tensors. */
+/* Does nothing, because open() has already allocated the tensors. */
 static bool prepare(struct runtime *runtime, char error[RUNTIME_ERROR])
 {
 	(void)runtime;
