@@ -6,15 +6,15 @@
  * A header is followed by the sections below without gaps; the header contains the number of each
  * section's elements:
  *
- *	wire_subgraph[num_subgraphs]	the main one first
- *	wire_operand[num_operands]	those of subgraph 0, then of subgraph 1, ...
- *	wire_operation[num_operations]	likewise
+ *	wire_subgraph[num_subgraphs]	the main subgraph first
+ *	wire_operand[num_operands]	operands of subgraph 0, then of subgraph 1, ...
+ *	wire_operation[num_operations]	operations of subgraph 0, then of subgraph 1, ...
  *	wire_extension[num_extensions]
  *	uint64_t[num_pools]		size of each pool
  *	uint32_t[num_indices]		for each subgraph: its inputs, its outputs, then for
  *					each operation its inputs and its outputs
  *	float[num_scales]		of the operands that have scales, in order
- *	uint8_t[num_bytes]		extension bytes of the operands that have them, in
+ *	uint8_t[num_bytes]		extension bytes of the operands that have such bytes, in
  *					order, then the extensions' names, not terminated
  *	uint8_t[values_size]		values of copied constants
  *

@@ -254,7 +254,7 @@ static inline void fill_line(struct nnaccel_line *line, const struct nnaccel_dat
 /*
  * Writes all lines of a packet, the first line last, and the sequence of the first line after
  * everything else. An end that sees the sequence of the first line therefore sees the whole packet.
- * The other end reads the first line while it waits for a packet. The first line is written in one
+ * While waiting for a packet, the other end reads the first line. The first line is written in one
  * go, so that its cache line is transferred only once. Returns the address of the first line's
  * sequence word.
  */
@@ -386,7 +386,8 @@ static enum nn_ring_result read_packet(const struct nn_ring *ring, struct nnacce
 
 /*
  * Prefetches the lines of the next packet to send, because an answer or another packet usually
- * follows. The first line is not prefetched, because the other end reads it while it waits.
+ * follows. The first line is not prefetched, because the other end reads the first line while
+ * waiting for a packet.
  */
 static void claim_lines(const struct nn_ring *ring)
 {

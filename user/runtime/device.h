@@ -173,8 +173,8 @@ static inline const struct nn_device_info *device_info(const ANeuralNetworksDevi
 
 /*
  * Fill in the structure of a device. If there is no device, device_nnaccel_open() returns false and
- * sets `err` to the reason. If `wait` is set, device_nnaccel_open() waits for an engine that is
- * starting, as long as the kernel waits.
+ * sets `err` to the reason. If `wait` is set, device_nnaccel_open() waits as long as the kernel
+ * waits for an engine that is starting.
  */
 void device_cpu_open(ANeuralNetworksDevice *device);
 bool device_nnaccel_open(ANeuralNetworksDevice *device, const struct nna_device_entry *entry,

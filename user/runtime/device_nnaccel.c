@@ -81,8 +81,8 @@ struct channel {
 };
 
 /*
- * Imports the pools of a graph. If `need_all` is not set, a memory that the device cannot access
- * becomes NULL.
+ * Imports the pools of a graph. If `need_all` is not set, the entry of a memory that the device
+ * cannot access is NULL.
  */
 static int import_pools(struct nna_device *device, const struct graph *graph, bool need_all,
 			struct nna_memory ***memories, struct nn_error *err)
@@ -458,7 +458,7 @@ static uint32_t refer_token(struct accel_request *r, uint32_t token)
 	return i;
 }
 
-/* The indices of a request count memories first, then tokens. */
+/* In a request the indices of memories come first, and the indices of tokens follow. */
 static void number_tokens(const struct accel_request *r, const struct request_arg *from,
 			  uint32_t count, struct nna_argument *to)
 {

@@ -221,7 +221,7 @@ static struct job *new_job(const ANeuralNetworksEvent *const *dependencies, uint
 	}
 	for (i = 0; i < count; i++) {
 		/*
-		 * The cast drops `const`, but changes only the number of references, which no
+		 * The cast drops `const`, because only the number of references changes, which no
 		 * caller sees.
 		 */
 		job->dependencies[i] = (ANeuralNetworksEvent *)dependencies[i];

@@ -91,7 +91,7 @@ int ANeuralNetworksExecution_setInput(ANeuralNetworksExecution *execution, int32
 				      const ANeuralNetworksOperandType *type, const void *buffer,
 				      size_t length)
 {
-	/* The cast drops `const`, but inputs are only read. */
+	/* The cast drops `const`, but the runtime only reads inputs. */
 	const struct argument argument = { .index = index, .type = type,
 					   .buffer = (void *)buffer, .length = length };
 

@@ -19,7 +19,10 @@
  */
 static atomic_uint forks;
 
-/* Protects handles. A fork holds `lock`, so that no other thread holds `lock` in the child. */
+/*
+ * Protects handles. Fork handlers hold `lock` during a fork, so that no other thread holds `lock`
+ * in the child.
+ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*

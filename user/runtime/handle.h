@@ -13,8 +13,8 @@
 #include <nnaccel/nnaccel.h>
 
 /*
- * A zeroed handle is not open. A single lock in handle.c protects all handles, and a fork holds the
- * lock.
+ * A zeroed handle is not open. A single lock in handle.c protects all handles, and fork handlers
+ * hold the lock during a fork.
  */
 struct accel_handle {
 	const char *path;	/* path of the device node; NULL for NNA_DEVICE_PATH */

@@ -38,7 +38,7 @@ struct ANeuralNetworksModel {
 	struct nn_operand *operands;
 	/* large constant of each operand, or NULL; finishing the model copies the constants */
 	const void **large_values;
-	struct nn_operation *operations;	/* in the order in which they were added */
+	struct nn_operation *operations;	/* operations in the order of adding */
 	const uint32_t *inputs;
 	const uint32_t *outputs;
 	uint8_t *values;			/* small constants */

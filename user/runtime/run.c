@@ -46,7 +46,10 @@ int execution_check_memories(const ANeuralNetworksExecution *execution, struct n
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Sets the output shapes to the model's and the arguments', until steps report the true shapes. */
+/*
+ * Sets the output shapes to the shapes of the model and the arguments, until steps report the true
+ * shapes.
+ */
 static void reset_shapes(ANeuralNetworksExecution *execution)
 {
 	uint32_t i;
@@ -313,7 +316,10 @@ static int run_steps(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *
 	return result == ANEURALNETWORKS_NO_ERROR ? result : rt_fail(err, result, "%s", reason.message);
 }
 
-/* Records, for outputs in memories made from descriptions, the shapes or that writing failed. */
+/*
+ * For outputs in memories made from descriptions, records the new shapes, or that the execution
+ * failed to write the memory.
+ */
 static void note_outputs(const ANeuralNetworksExecution *execution, bool success)
 {
 	uint32_t i;

@@ -38,7 +38,7 @@
 
 int trace_watches;
 
-/* A fork holds `lock`, so that no other thread holds `lock` in the child. */
+/* Fork handlers hold `lock` during a fork, so that no other thread holds `lock` in the child. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*

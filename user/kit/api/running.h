@@ -43,8 +43,8 @@ enum nn_status running_begin(struct running *running, struct nn_error *err);
 /*
  * Ends an execution; `result` is what the engine's `execute` returned. Returns the execution's
  * status, and writes the reason of a failure to *err. Returns NNA_ENGINE_DEFERRED if the engine has
- * not ended the execution yet. A deferred execution belongs to the task `end`, which calls
- * running_end() again, with the same result.
+ * not ended the execution yet. For a deferred execution, the task `end` later calls running_end()
+ * again with the same `result`.
  */
 enum nn_status running_end(struct running *running, enum nn_status result, struct nn_error *err);
 

@@ -62,7 +62,7 @@ struct vector *vector_cut(const struct nn_model *model, const bool *remain, cons
 
 void vector_free(struct vector *v);
 
-/* Returns a vector's size, to compare vectors. */
+/* Returns a measure of a vector's size, by which vectors are compared. */
 uint32_t vector_size(const struct vector *v);
 
 /*
