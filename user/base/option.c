@@ -15,8 +15,8 @@
 #define MAX_ROWS 64
 
 /*
- * getopt_long() returns this number for the first row of the table, and the following numbers for
- * the following rows.
+ * getopt_long() returns FIRST_ROW for the first row of the table, and the following numbers for the
+ * following rows.
  */
 #define FIRST_ROW 256
 

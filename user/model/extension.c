@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Extensions registered in this process, with their operand types. The process assigns a prefix to
- * each extension, and codes of decoded models are mapped to these prefixes.
+ * each extension, and maps the codes of decoded models to the assigned prefixes.
  */
 #include <pthread.h>
 #include <stdatomic.h>

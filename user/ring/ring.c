@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One end of a burst: sends and receives packets, waits for the other end, and wakes it.
+ * One end of a burst: sends and receives packets, waits for the other end, and wakes the other end.
  *
  * No wake-up is lost, because each end executes a full barrier between its write and its read. The
  * end that will sleep sets its flag, then reads the word for which the end waits; the futex sleeps
@@ -125,7 +125,10 @@ static const struct nnaccel_line *rx_line(const struct nn_ring *ring, uint32_t i
 	       i;
 }
 
-/* Advances the index of a line to the next line, and the lap number if the ring begins again. */
+/*
+ * Advances the index of a line to the next line, and advances the lap number if the index returns
+ * to the ring's beginning.
+ */
 static void advance(const struct nn_ring *ring, uint32_t *line, uint32_t *lap)
 {
 	if (++*line == ring->map.lines) {
@@ -181,8 +184,8 @@ static void wake(struct nn_ring *ring, const uint32_t *word)
 }
 
 /*
- * Wakes the other end through the word on which it sleeps. `first` is the sequence word of the sent
- * packet, or NULL if the caller only freed lines.
+ * Wakes the other end through the word on which the other end sleeps. `first` is the sequence word
+ * of the sent packet, or NULL if the caller only freed lines.
  */
 static void wake_peer(struct nn_ring *ring, uint32_t waiting, const uint32_t *first)
 {
@@ -446,7 +449,7 @@ void nn_ring_break(struct nn_ring *ring)
 
 /*
  * Checks for a packet without reading the clock. Each check transfers the cache line that the other
- * end is about to write. The function pauses between checks, because checks without pauses would
+ * end will write next. The function pauses between checks, because checks without pauses would
  * delay the other end.
  */
 static bool look_blindly(const struct nn_ring *ring)

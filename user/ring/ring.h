@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One end of a burst: the ring that this end writes, the ring that it reads, and the code that
- * waits for the other end and wakes it. Documentation/burst.rst describes the ABI of bursts. This
- * library does not need the kernel module.
+ * One end of a burst: writes one ring, reads one ring, waits for the other end, and wakes the other
+ * end. Documentation/burst.rst describes the ABI of bursts. This library does not need the kernel
+ * module.
  */
 #ifndef NN_RING_RING_H
 #define NN_RING_RING_H
@@ -77,9 +77,9 @@ enum nn_ring_result nn_ring_init(struct nn_ring *ring, const struct nn_ring_map 
 				 uint64_t spin_ns);
 
 /*
- * Sends a packet of `count` datums completely or not at all, and wakes the other end if it sleeps.
- * Returns NN_RING_OK, NN_RING_TOO_BIG, NN_RING_BROKEN, NN_RING_DEAD, or NN_RING_AGAIN if there is
- * not enough room.
+ * Sends a packet of `count` datums completely or not at all, and wakes the other end if the other
+ * end sleeps. Returns NN_RING_OK, NN_RING_TOO_BIG, NN_RING_BROKEN, NN_RING_DEAD, or NN_RING_AGAIN
+ * if there is not enough room.
  */
 enum nn_ring_result nn_ring_try_send(struct nn_ring *ring, const struct nnaccel_datum *datums,
 				     uint32_t count);
@@ -115,14 +115,14 @@ bool nn_ring_is_dead(const struct nn_ring *ring);
 
 /*
  * Ends the burst: all later calls of the other end return NN_RING_BROKEN. An end calls
- * nn_ring_break() if it finds invalid data of the other end.
+ * nn_ring_break() if the end finds invalid data of the other end.
  */
 void nn_ring_break(struct nn_ring *ring);
 
 /*
- * Wakes the thread that sleeps in nn_ring_receive() or nn_ring_send() on this end, after the burst
- * has died; the call returns NN_RING_DEAD in that thread. Any thread of the process may call
- * nn_ring_interrupt().
+ * After the burst has died, wakes the thread that sleeps in nn_ring_receive() or nn_ring_send() on
+ * this end; the function in which the thread sleeps returns NN_RING_DEAD. Any thread of the process
+ * may call nn_ring_interrupt().
  */
 void nn_ring_interrupt(struct nn_ring *ring);
 

@@ -148,7 +148,9 @@ struct nn_wait_plan nn_waiter_plan(const struct nn_waiter *waiter)
 	return (struct nn_wait_plan){ 0, 0 };
 }
 
-/* Moves a value towards a sample by 1 / 2^shift of the difference between them. */
+/*
+ * Moves a value towards a sample by 1 / 2^shift of the difference between the value and the sample.
+ */
 static uint64_t approach(uint64_t value, uint64_t sample, unsigned int shift)
 {
 	if (sample > value)

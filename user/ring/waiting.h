@@ -16,7 +16,7 @@
  * Returns the longest spin of a wait in ns: the value of the environment variable NNACCEL_SPIN_US,
  * or else `wanted_us`, or the default if `wanted_us` is negative. Returns 0 if low_power is true,
  * or if only one CPU is online. The function must be called before the process enters a sandbox,
- * because it asks the system for the number of CPUs.
+ * because the function asks the system for the number of CPUs.
  */
 uint64_t nn_spin_budget(int wanted_us, bool low_power);
 

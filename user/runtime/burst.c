@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bursts: checks how applications use a burst, and opens the channels to its devices. */
+/* Bursts: checks how applications use a burst, and opens the channels to the burst's devices. */
 #include "runtime/burst.h"
 
 #include <stdlib.h>

@@ -221,7 +221,10 @@ static bool load(const struct cache_options *cache, const struct step *step,
 	return result == ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Prepares a step and saves its cache entry. If saving fails, `reason` describes the failure. */
+/*
+ * Prepares a step and saves a cache entry for the step. If saving fails, `reason` describes the
+ * failure.
+ */
 static int prepare(const struct cache_options *cache, const struct step *step,
 		   const struct prepare_options *options, struct entry *e,
 		   struct prepared **prepared, struct nn_error *reason, struct nn_error *err)

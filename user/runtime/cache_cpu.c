@@ -86,7 +86,7 @@ static void take_chunk(void *arg, uint32_t index, uint32_t thread)
 	c->hashes[index] = nn_fingerprint64(c->data + at, size);
 }
 
-/* Reads data and hashes it, on several threads; if fd is -1, only hashes it. */
+/* Reads data and hashes the data, on several threads; if fd is -1, only hashes the data. */
 static enum nn_status hash_data(int fd, void *data, uint64_t size, uint32_t threads,
 				uint64_t *hash, struct nn_error *err)
 {

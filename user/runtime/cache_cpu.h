@@ -22,7 +22,7 @@ enum nn_status cpu_cache_save(const struct nn_plan *plan, const struct nna_cache
 /*
  * Loads a saved plan. The model file and the data file are read into private memory, because
  * truncating a mapped file would kill the application. Returns NN_GENERAL_FAILURE if the plan is
- * damaged, or if it belongs to another build or model.
+ * damaged, or if the plan belongs to another build or model.
  */
 enum nn_status cpu_cache_load(const struct nna_cache *cache, const struct nn_plan_options *options,
 			      struct cpu_cached *cached, struct nn_error *err);

@@ -55,7 +55,9 @@ int compilation_set_cache_files(ANeuralNetworksCompilation *compilation, const i
 int compilation_check_valid(const ANeuralNetworksCompilation *compilation,
 			    struct nn_error *err);
 
-/* Returns whether the model has an operation of a vendor, so that the CPU cannot execute it. */
+/*
+ * Returns whether the model has an operation of a vendor, so that the CPU cannot execute the model.
+ */
 bool compilation_is_foreign(const ANeuralNetworksCompilation *compilation);
 
 static inline bool compilation_has_one_device(const ANeuralNetworksCompilation *compilation)

@@ -19,9 +19,9 @@
 #define LONGEST_PAUSE_NS UINT64_C(5000000000)
 
 /*
- * All fields of a device are set before `num_accels` includes the device. After a device is
- * included, only its `facts` change. A thread that searches for accelerators holds `lock`, which
- * protects the fields after `lock`.
+ * All fields of a device are set before `num_accels` includes the device. After `num_accels`
+ * includes a device, only the device's `facts` change. A thread that searches for accelerators
+ * holds `lock`, which protects the fields after `lock`.
  */
 static struct {
 	pthread_once_t once;

@@ -198,8 +198,8 @@ const ANeuralNetworksDevice *device_at(uint32_t index);
 const ANeuralNetworksDevice *device_cpu(void);
 
 /*
- * Returns the reason why the first search found no device except the CPU, or NULL if it found a
- * device.
+ * Returns NULL if the first search found a device besides the CPU, otherwise the reason why the
+ * search found none.
  */
 const char *device_missing(void);
 

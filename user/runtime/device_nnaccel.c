@@ -28,7 +28,7 @@
 
 /*
  * A prepared model is lost when its worker dies or the process forks. The next execution then
- * prepares the lost model again from its graph.
+ * prepares the lost model again from the model's graph.
  */
 struct accel_prepared {
 	struct prepared base;
@@ -46,7 +46,7 @@ struct accel_prepared {
 	struct nna_device *device;
 	struct nna_prepared_model *model;
 	uint32_t process;		/* handle_process() of `device` */
-	uint32_t generation;		/* number of times that the model was prepared again */
+	uint32_t generation;		/* number of repeated preparations of the model */
 	atomic_bool has_no_times;	/* the engine does not report the times of operations */
 	uint64_t pause_ns;		/* last pause; 0 after an execution succeeded */
 	uint64_t next_ns;		/* time before which the model is not prepared again */

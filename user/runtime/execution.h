@@ -28,7 +28,7 @@ struct ANeuralNetworksExecution {
 	struct request_arg *outputs;
 	bool *is_set;			/* inputs, then outputs */
 	bool any_set;
-	bool padded;			/* buffers may be longer than their operands */
+	bool padded;			/* buffers may be longer than the operands */
 	bool reusable;
 	bool measure;
 	uint64_t timeout_ns;		/* 0: none */

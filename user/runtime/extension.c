@@ -367,8 +367,8 @@ int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel *model,
 	if (strcmp(extensionName, NN_OWN_EXTENSION))
 		return RT_CALL(get_code(extensionName, operationCodeWithinExtension, type, &err));
 	/*
-	 * All programs may use operations of this library's own extension. A device without such an
-	 * operation reports the operation as not supported.
+	 * All programs may use operations of this library's own extension. A device that lacks an
+	 * operation of this extension reports the operation as not supported.
 	 */
 	*type = NN_OWN_PREFIX << 16 | operationCodeWithinExtension;
 	return ANEURALNETWORKS_NO_ERROR;

@@ -23,7 +23,10 @@ struct accel_handle {
 	uint64_t missed_ns;	/* time when the engine was first missing; 0 with an engine */
 };
 
-/* Returns, without a system call, a number that differs between a forked child and its parent. */
+/*
+ * Returns, without a system call, a number that identifies the process: a forked child and its
+ * parent have different numbers.
+ */
 uint32_t handle_process(void);
 
 /*

@@ -316,7 +316,7 @@ static enum nn_status add_import(ANeuralNetworksMemory *memory, struct nna_devic
 		 share(memory, err) != ANEURALNETWORKS_NO_ERROR)
 		status = NN_OUT_OF_MEMORY;
 	else
-		/* Writable memory can also be read, as with mmap(). */
+		/* A memory that can be written can also be read, as with mmap(). */
 		status = nna_memory_import(device, NNA_SIZED(nna_file, .fd = memory->fd,
 					   .prot = memory->prot | PROT_READ,
 					   .offset = memory->offset, .length = memory->size),

@@ -79,7 +79,7 @@ int memory_create_shared(size_t size, struct accel_handle *device, ANeuralNetwor
 /*
  * Creates mapped private memory of this process, which is the fastest kind to fill. When a device
  * imports private memory, a file replaces the memory at the same address. No thread may write to
- * private memory during its import.
+ * private memory while a device imports the memory.
  */
 int memory_create_private(size_t size, ANeuralNetworksMemory **memory, struct nn_error *err);
 

@@ -39,8 +39,8 @@ static int check_mutable(const ANeuralNetworksModel *model, struct nn_error *err
 }
 
 /*
- * Makes room for one more element. An array's capacity is not stored: the array grows whenever its
- * number of elements reaches a power of two.
+ * Makes room for one more element. An array's capacity is not stored: the array grows whenever the
+ * array's number of elements reaches a power of two.
  */
 static bool grow(void *array, size_t count, size_t size)
 {

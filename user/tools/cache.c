@@ -223,7 +223,7 @@ static int show(struct cache *c)
 
 /* ---- size ---- */
 
-/* Returns the total size of the files in a folder and in its subfolder of plans. */
+/* Returns the total size of the files in a folder and in the folder's subfolder of plans. */
 static uint64_t folder_size(const char *path)
 {
 	DIR *folder = opendir(path);

@@ -71,7 +71,7 @@ static size_t list_size(const struct nn_device_extension *list, uint32_t count)
 	return size;
 }
 
-/* Returns the encoded size of the engine's own extensions and those of plug-ins. */
+/* Returns the encoded size of the engine's own extensions and of the plug-ins' extensions. */
 static size_t size_of_all(const struct nna_engine *engine)
 {
 	uint32_t num_own, num_plugins;

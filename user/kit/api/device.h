@@ -26,7 +26,7 @@ bool device_register_extensions(const struct nna_engine *engine);
 
 /*
  * Registers the types of an extension for the life of the process, and sets *prefix to the prefix
- * of its type codes. The names and arrays in *x must live as long as the process; the caller may
+ * of the types' codes. The names and arrays in *x must live as long as the process; the caller may
  * free the structure *x. Returns NN_INVALID_ARGUMENT if the extension's name is registered already,
  * NN_OUT_OF_MEMORY, or NN_RESOURCE_EXHAUSTED_PERSISTENT.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Executions in progress: from the call of the engine's `execute` to the end of the execution.
- * Functions of <nnaccel/engine.h> find an execution by its handle.
+ * Functions of <nnaccel/engine.h> find an execution by the execution's handle.
  */
 #ifndef NN_KIT_RUNNING_H
 #define NN_KIT_RUNNING_H
@@ -35,8 +35,8 @@ struct running {
 };
 
 /*
- * Begins an execution and sets its handle. Returns NN_RESOURCE_EXHAUSTED_TRANSIENT if too many
- * executions run in this process.
+ * Begins an execution and sets the execution's handle. Returns NN_RESOURCE_EXHAUSTED_TRANSIENT if
+ * too many executions run in this process.
  */
 enum nn_status running_begin(struct running *running, struct nn_error *err);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Learns the shapes of the digits that the camera draws into its frames.
- */
+/* Learns the shapes of the digits that the camera draws into the camera's frames. */
 #include <stdio.h>
 
 #include "glyphs.h"

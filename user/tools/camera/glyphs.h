@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shapes of the digits that the camera draws into its frames. The shapes are learnt from frames
- * whose numbers are known.
+ * The shapes of the digits that the camera draws into the camera's frames. The shapes are learnt
+ * from frames whose numbers are known.
  */
 #ifndef NN_CAMERA_GLYPHS_H
 #define NN_CAMERA_GLYPHS_H

@@ -16,8 +16,8 @@
 
 /*
  * Runs the first `steps` steps of a training from scratch, and writes the parameters to `params`,
- * float[NET_PARAMS]. If `progress` is not NULL, calls it with the mean loss of every 500 steps.
- * Returns false if memory runs out.
+ * float[NET_PARAMS]. If `progress` is not NULL, calls `progress` with the mean loss of every 500
+ * steps. Returns false if memory runs out.
  */
 bool train(uint32_t steps, void (*progress)(uint32_t step, double loss), float *params);
 

@@ -77,7 +77,8 @@ void group_description(struct test *t)
 /* ---- operations: each form in each type ---- */
 
 /*
- * Tests that inputs with arbitrary bits, such as indices beyond all dimensions and NaN, do no harm.
+ * Tests that inputs with arbitrary bits do no harm: for example NaN, and indices beyond all
+ * dimensions.
  */
 static enum outcome try_wild(struct test *t, const struct vector *v, char reason[REASON])
 {

@@ -252,7 +252,10 @@ static void recount(struct mutant *m)
 		uint32_t size = 0;
 
 		m->operands[i].consumers = 0;
-		/* Shorten a constant that is longer than its changed type and dimensions need. */
+		/*
+		 * Shorten a constant that is longer than the constant's changed type and dimensions
+		 * need.
+		 */
 		if (m->operands[i].lifetime == NN_CONSTANT_COPY &&
 		    nn_operand_size(&m->operands[i], &size) && size < m->operands[i].location.length)
 			m->operands[i].location.length = size;

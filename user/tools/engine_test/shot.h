@@ -51,8 +51,8 @@ bool shot_check(const struct shot *s, char reason[REASON]);
 bool shot_check_rest(const struct shot *s, char reason[REASON]);
 
 /*
- * Checks the result of an execution whose first output has too little memory, which the status and
- * the shapes must report.
+ * Checks that the status and the shapes report that the first output of an execution has too little
+ * memory.
  */
 bool shot_check_short(const struct shot *s, enum nn_status status, char reason[REASON]);
 

@@ -195,8 +195,8 @@ enum outcome test_prepare(struct test *t, const struct vector *v, const struct n
 	asked = outcome = ask_supported(t, v, ready, reason);
 	memcpy(refusal, reason, REASON);
 	/*
-	 * If an engine prepares a model that it reports as not supported, the results must be
-	 * right, as the HAL's own tests demand.
+	 * If an engine prepares a model that the engine reports as not supported, the results must
+	 * be right, as the HAL's own tests demand.
 	 */
 	if (asked != CRASHED) {
 		target_guard(&t->target, "preparing a model");

@@ -57,7 +57,7 @@ void test_note(struct test *t, struct row *row, enum outcome outcome, const stru
 
 /*
  * Prepares a vector's model. Returns REFUSED if the engine neither supports the whole model nor
- * prepares it. If the result is RIGHT, the caller must call test_release().
+ * prepares the model. If the result is RIGHT, the caller must call test_release().
  */
 enum outcome test_prepare(struct test *t, const struct vector *v, const struct nna_cache *cache,
 			  struct ready *ready, char reason[REASON]);
