@@ -257,9 +257,9 @@ static inline void fill_line(struct nnaccel_line *line, const struct nnaccel_dat
 /*
  * Writes all lines of a packet, the first line last, and the sequence of the first line after
  * everything else. An end that sees the sequence of the first line therefore sees the whole packet.
- * While waiting for a packet, the other end reads the first line. The first line is written in one
- * go, so that its cache line is transferred only once. Returns the address of the first line's
- * sequence word.
+ * While waiting for a packet, the other end reads the first line. The writes to the first line
+ * follow each other directly, so that the cache line is transferred only once. Returns the address
+ * of the first line's sequence word.
  */
 static const uint32_t *write_packet(struct nn_ring *ring, const struct nnaccel_datum *datums,
 				    uint32_t n)

@@ -146,7 +146,7 @@ static void keep(const struct checking *c, struct request_arg *arg)
 	arg->pointer = a->buffer;
 	arg->offset = a->offset;
 	arg->length = a->length;
-	/* A memory made from a description, like an image, is always used as a whole. */
+	/* Memories made from a description, and images, are always used as a whole. */
 	if (a->memory && (a->memory->domain || memory_is_image(a->memory)))
 		arg->length = a->memory->size;
 	/* The length that devices get does not include padding. */

@@ -198,8 +198,8 @@ const ANeuralNetworksDevice *device_at(uint32_t index);
 const ANeuralNetworksDevice *device_cpu(void);
 
 /*
- * Returns NULL if the first search found a device besides the CPU, otherwise the reason why the
- * search found none.
+ * Returns NULL if a device besides the CPU is known, otherwise the reason why the first search
+ * found no device.
  */
 const char *device_missing(void);
 

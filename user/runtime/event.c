@@ -192,7 +192,7 @@ static void *job_thread(void *data)
 	return NULL;
 }
 
-/* Block all signals in this thread, because only the application's threads handle signals. */
+/* Block all signals for the new thread, because only the application's threads handle signals. */
 static int start_thread(struct job *job)
 {
 	pthread_attr_t attr;
