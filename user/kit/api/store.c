@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The engine's own store: entries that the keeper holds under hashes of the engine's keys. */
+/*
+ * The engine's own store: the keeper process stores entries under hashes of keys that the engine
+ * chooses.
+ */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +17,8 @@ void store_open(struct cache_client *client)
 }
 
 /*
- * Finds the connection to the keeper and computes the entry's key, which differs from the keys of
- * all saved plans.
+ * Finds the connection to the keeper and hashes the engine's key to an entry's key. The keys of
+ * saved plans never equal the hash.
  */
 static enum nn_status begin(const void *key, size_t size, struct cache_client **client,
 			    uint8_t hash[DIGEST_SIZE], struct nn_error *err)

@@ -40,14 +40,14 @@
 
 /*
  * Maximum number of workers that start at a time while a user without a worker waits. If every
- * waiting user has a worker, only one worker starts at a time, because workers that start together
- * slow each other down.
+ * waiting user already has a worker, only one worker starts at a time, because workers that start
+ * together slow each other down.
  */
 #define MAX_STARTING 2
 
 /*
- * Maximum number of epoll events that are handled between two slow actions; do_one() names the slow
- * actions.
+ * Maximum number of epoll events that the broker handles before do_one() may do another slow
+ * action.
  */
 #define MAX_EVENTS 64
 
@@ -66,19 +66,19 @@ struct watch {
 	struct worker *worker;
 };
 
-/* A DYING worker gets no session; the broker has not yet been notified of its end. */
+/* A DYING worker gets no session, and the broker waits for the notice of the worker's end. */
 enum worker_state { STARTING, IDLE, SERVING, DYING };
 
 struct worker {
 	struct worker *next;
-	/* the worker's process; all its fds are -1 if threads serve the client */
+	/* the worker's process; all fds in `process` are -1 if threads serve the client */
 	struct spawned process;
 	/* threads that serve the client; NULL if a process serves it */
 	struct thread_client *threads;
 	struct cgroup_leaf leaf;
 	enum worker_state state;
 	bool has_plugins;
-	bool has_cache;			/* the keeper of the cache has the worker's socket */
+	bool has_cache;	/* the broker has passed the worker's socket to the cache's keeper */
 	bool low;	/* if SERVING: all models of the client have low priority */
 	uint32_t uid;			/* if SERVING: the client's user */
 	uint64_t context;
@@ -101,7 +101,7 @@ struct broker {
 	struct spawner spawner;
 	struct limits limits;
 	struct waiting waiting;
-	/* when to examine the waiting contexts next; NEVER: only after the next epoll event */
+	/* when to examine the waiting contexts next; NEVER means only after an epoll event */
 	uint64_t look_at_ns;
 	struct worker *workers;
 	struct backoff starts;		/* backoff for failed starts of workers without plug-ins */
@@ -137,8 +137,8 @@ static void close_fd(int *fd)
 }
 
 /*
- * Removes a file from epoll before closing it, because epoll would still report its events while a
- * worker between clone() and execve() has a copy.
+ * Removes a file from epoll before closing the file. Otherwise epoll would still report the file's
+ * events while a worker between clone() and execve() has a copy of the descriptor.
  */
 static void unwatch_and_close(struct broker *b, int *fd)
 {
@@ -178,7 +178,7 @@ static void unlink_worker(struct broker *b, struct worker *w)
 /*
  * Sets the CPU weights of a user and its workers. A worker has the low weight while all its models
  * have low priority. A user has the low weight while all its workers have the low weight. Models of
- * high priority do not raise the weight.
+ * high priority do not raise a CPU weight above the configured weight.
  */
 static void update_weights(struct broker *b, uint32_t uid)
 {
@@ -198,7 +198,8 @@ static void update_weights(struct broker *b, uint32_t uid)
 
 /*
  * Reaps a dead worker and returns its exit status in the format of waitid(). If threads serve the
- * client, returns a normal exit, because a thread's crash would have ended the whole process.
+ * client, returns the status of a normal exit, because a thread's crash would have ended the whole
+ * process.
  */
 static siginfo_t reap(struct worker *w)
 {
@@ -295,8 +296,8 @@ static unsigned int count_workers(const struct broker *b, bool with_plugins,
 }
 
 /*
- * Returns whether to start a worker: for a waiting context, or as an idle reserve if the worker has
- * no plug-ins.
+ * Returns whether a waiting context or the reserve of idle workers needs a new worker. Only workers
+ * without plug-ins have a reserve.
  */
 static bool wants_start(struct broker *b, bool with_plugins)
 {
@@ -312,7 +313,10 @@ static bool wants_start(struct broker *b, bool with_plugins)
 	       now >= (with_plugins ? b->plugins_at_ns : b->starts.until_ns);
 }
 
-/* Refuses all waiting contexts if no worker can start before the contexts' maximum wait. */
+/*
+ * Refuses all waiting contexts if no worker can start before the maximum waiting time of the
+ * contexts is over.
+ */
 static void refuse_hopeless(struct broker *b, bool with_plugins)
 {
 	const uint64_t now = clock_ns();
@@ -324,8 +328,8 @@ static void refuse_hopeless(struct broker *b, bool with_plugins)
 }
 
 /*
- * A worker's end by SIGKILL counts as a crash only if memory ran out. A SIGKILL without lack of
- * memory comes from an administrator or the broker.
+ * A worker's end by SIGKILL counts as a crash only if memory ran out. While memory suffices, only
+ * an administrator or the broker sends SIGKILL.
  */
 static bool is_crash(const struct broker *b, const struct worker *w, const siginfo_t *info)
 {
@@ -374,7 +378,7 @@ static void worker_exited(struct broker *b, struct worker *w)
 }
 
 /*
- * Lets a worker continue without a cache, because the worker's socket cannot be passed to the
+ * Lets a worker continue without a cache after the broker failed to pass the worker's socket to the
  * keeper.
  */
 static void give_up_cache(struct broker *b, struct worker *w)
@@ -410,8 +414,8 @@ static void hand_over(struct broker *b, struct worker *w)
 }
 
 /*
- * Starts a new keeper after the old keeper's end, and passes it the workers' sockets, so that
- * workers stay connected.
+ * After the old keeper's end, starts a new keeper and passes the workers' sockets to the new
+ * keeper, so that workers stay connected.
  */
 static void keeper_ended(struct broker *b)
 {
@@ -435,8 +439,8 @@ static void set_ready(struct broker *b)
 static void worker_said(struct broker *b, struct worker *w)
 {
 	/*
-	 * The control socket has no message if the worker has ended; the worker's pidfd also
-	 * reports this end.
+	 * If the worker has ended, the control socket has no message, and the pidfd reports the
+	 * end.
 	 */
 	if (!spawned_is_ready(&w->process)) {
 		epoll_ctl(b->epoll, EPOLL_CTL_DEL, w->process.control, NULL);
@@ -453,8 +457,8 @@ static void worker_said(struct broker *b, struct worker *w)
 
 /*
  * Moves a ready worker to a cgroup leaf of the waiting user, and passes the session of a context to
- * this worker. If the worker has died, tries the next ready worker. A worker that cannot be moved
- * stays ready. Returns NULL if no worker got the session.
+ * this worker. If the worker has died, tries the next ready worker. A living worker that cannot be
+ * moved to the leaf stays ready. Returns NULL if no worker got the session.
  */
 static struct worker *pass_session(struct broker *b, int session, const struct waiter *waiter,
 				   struct cgroup_leaf *leaf)
@@ -480,9 +484,9 @@ static struct worker *pass_session(struct broker *b, int session, const struct w
 }
 
 /*
- * Assigns a worker to a context. Makes the cgroup before it fetches the session, because closing an
- * unused session would end the session. Returns NULL if the context gets no worker now. Sets
- * waiter->reason if the context will never get a worker.
+ * Assigns a worker to a context. Makes the worker's cgroup before it fetches the session, because
+ * closing a session that no worker has would end the session. Returns NULL if the context
+ * gets no worker now. Sets waiter->reason if the context will never get a worker.
  */
 static struct worker *give_worker(struct broker *b, struct waiter *waiter)
 {
@@ -578,10 +582,10 @@ static void mark_seconds(struct broker *b)
 }
 
 /*
- * Returns which contexts may get a worker if `ready` workers are idle. Only users that had few
- * workers lately may use the reserve of idle workers. The last half of the reserve is for users
- * without another context. A user that opens many contexts has to wait for new workers, while other
- * users get idle workers.
+ * Returns which contexts may get a worker if `ready` workers are idle. Only users that had few new
+ * workers lately (see limits_is_modest()) may use the reserve of idle workers. Only users that have
+ * no other context may use the last half of the reserve of idle workers. A user that opens many
+ * contexts has to wait for new workers, while other users get idle workers.
  */
 static enum waiting_whom whom_to_serve(const struct broker *b, bool with_plugins,
 				       unsigned int ready)
@@ -612,7 +616,7 @@ static bool serve_one(struct broker *b, bool with_plugins)
 /*
  * Does one slow action: moves a process between cgroups, or creates a process with namespaces.
  * Between two slow actions the broker handles all events, so that a new context waits for at most
- * one slow action. Returns false if there is nothing to do.
+ * one slow action. Returns false if no slow action is needed.
  */
 static bool do_one(struct broker *b)
 {
@@ -662,8 +666,8 @@ static void context_new(struct broker *b, const struct nnaccel_engine_next *next
 }
 
 /*
- * A worker ends when it notices that its context is gone. If the worker does not end in time, the
- * broker kills it.
+ * A worker ends by itself after the client has closed the context. If the worker does not end in
+ * time, the broker kills it.
  */
 static void context_gone(struct broker *b, const struct nnaccel_engine_next *next)
 {
@@ -863,9 +867,9 @@ static bool takes_device_memory(const struct engine_options *o)
 }
 
 /*
- * Opens the engine node. Blocks the signals before threads of the engine start, because these
- * inherit the signal mask. Starts the keeper before the engine, because a starting engine may use
- * its own store, which the keeper holds.
+ * Opens the engine node. Blocks the signals before threads of the engine start, because the threads
+ * inherit the signal mask. Starts the keeper before the engine, because a starting engine may
+ * access its own store in the keeper.
  */
 static bool open_engine(struct broker *b)
 {
@@ -921,8 +925,8 @@ static void run(struct broker *b)
 	if (!o->threads)
 		start_keeper(b);
 	/*
-	 * Report an engine written with libnnaccel-engine as ready now, because it may have no idle
-	 * worker.
+	 * Report readiness now if the engine is written with libnnaccel-engine, because such an
+	 * engine may never have an idle worker.
 	 */
 	if (o->engine)
 		set_ready(b);
@@ -930,8 +934,8 @@ static void run(struct broker *b)
 	    (!b->spawner.options.cache || watch(b, b->keeper.pidfd, &b->on_keeper)))
 		loop(b);
 	/*
-	 * Close the engine node before workers end. After the node is closed, a client whose worker
-	 * ends sees that it cannot prepare its models again.
+	 * Close the engine node before workers end, so that clients learn that no new worker will
+	 * prepare their models again.
 	 */
 	close_fd(&b->engine);
 	end_workers(b);

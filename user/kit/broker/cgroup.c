@@ -4,10 +4,10 @@
  * a cgroup inside its user's cgroup. A worker's cgroup limits memory and processes, and has a CPU
  * weight.
  *
- *	broker			the broker and the keeper
- *	idle/worker-N		workers without a user
- *	user-UID/worker-N	workers that share their user's limits
- *	user-UID/box-M/worker-N	workers that share the limit of their clients' cgroup
+ *	The cgroup broker contains the broker and the keeper.
+ *	The cgroup idle/worker-N contains a worker without a user.
+ *	The cgroup user-UID/worker-N contains a worker that shares only its user's limits.
+ *	The cgroup user-UID/box-M/worker-N contains a worker that shares its client's own limit.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@
 #define CONTROLLERS "+memory +pids +cpu"
 /*
  * A worker that is alone in its parent cgroup needs no CPU weight. A CPU weight costs time at each
- * switch to the worker.
+ * context switch to the worker.
  */
 #define WITHOUT_WEIGHTS "+memory +pids"
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -68,8 +68,9 @@ static bool is_cgroup2(const char *path)
 }
 
 /*
- * Enables the controllers for children of the cgroup `base`. First moves the broker into a child,
- * because a cgroup with controllers for children must have no process. Returns 0 or an errno.
+ * Enables the controllers for children of the cgroup `base`. First moves the broker into a child
+ * cgroup, because a cgroup that enables controllers for children must contain no process. Returns 0
+ * or an errno.
  */
 static int delegate(int base)
 {
@@ -165,18 +166,19 @@ static int set_limits(int fd, uint64_t memory, unsigned int cpu_weight, unsigned
 			error = 0;
 	}
 	/*
-	 * Turn off pressure accounting, which costs time for each cgroup level at each switch to
-	 * and from a worker. The kernel still measures the pressure of the whole engine. Older
-	 * kernels lack the file cgroup.pressure.
+	 * Turn off pressure accounting (PSI) for this cgroup, because each cgroup level with
+	 * accounting costs time at each switch to and from a worker. The kernel still measures the
+	 * pressure of the delegated cgroup, and so of the whole engine. Older kernels lack the file
+	 * cgroup.pressure.
 	 */
 	put(fd, "cgroup.pressure", "0");
 	return error ? error : set_memory(fd, memory);
 }
 
 /*
- * Makes a parent cgroup for workers. The workers' cgroups have weights if `has_weights` is set or
- * the parent cgroup exists. Sets the limits of an existing cgroup, too, because an earlier broker
- * may have died before it set limits. Returns 0 or an errno.
+ * Makes a parent cgroup for workers. The workers' cgroups get CPU weights if `has_weights` is set
+ * or the parent cgroup already exists. Sets the limits even if the cgroup already exists, because
+ * an earlier broker may have died before it set limits. Returns 0 or an errno.
  */
 static int make_group(const struct cgroup *cgroup, const char *name, uint64_t memory,
 		      unsigned int workers, bool has_weights)
@@ -209,7 +211,7 @@ static int make_leaf(struct cgroup *cgroup, const char *folder, struct cgroup_le
 	const struct cgroup_options *options = &cgroup->options;
 	int error;
 
-	/* Leaves of an earlier broker may still exist under names of the form worker-N. */
+	/* Leaf cgroups of an earlier broker may still exist under names of the form worker-N. */
 	do {
 		snprintf(leaf->name, sizeof(leaf->name), "%.60s/worker-%u", folder,
 			 cgroup->serial++);
@@ -379,7 +381,10 @@ void cgroup_leaf_remove(const struct cgroup *cgroup, const struct cgroup_leaf *l
 	if (unlinkat(cgroup->base, leaf->name, AT_REMOVEDIR))
 		log_warning("cgroup %s cannot be removed: %s", leaf->name, strerror(errno));
 	snprintf(name, sizeof(name), "%s", leaf->name);
-	/* A parent cgroup that still has other leaves cannot be removed, which is intended. */
+	/*
+	 * The kernel refuses to remove a parent cgroup that still has other leaves, which must
+	 * stay.
+	 */
 	for (char *end; (end = strrchr(name, '/'));) {
 		*end = '\0';
 		if (strcmp(name, IDLE) && unlinkat(cgroup->base, name, AT_REMOVEDIR))

@@ -20,7 +20,7 @@ struct cgroup_options {
 	unsigned int user_cpu_weight;	/* CPU weight of a user's workers among all users */
 	unsigned int max_pids;		/* maximum number of processes and threads of a worker */
 	unsigned int user_workers;	/* number of workers that a user may have */
-	/* true: the memory limit of a client's cgroup does not limit its worker */
+	/* true: ignore the memory limit of the client's own cgroup */
 	bool no_client_limit;
 };
 
@@ -55,26 +55,26 @@ void cgroup_leaf_close(struct cgroup_leaf *leaf);
 
 /*
  * Makes a leaf in a user's cgroup for the client that opened a context of `engine`. If the memory
- * limit of the client's own cgroup is below that of a user, the workers of all clients in that
- * cgroup share this lower limit. A later change of the client's limit has no effect. Returns NULL,
- * or the reason why the client gets no worker.
+ * limit of the client's own cgroup is below the option user_memory, the workers of all clients in
+ * that cgroup share the lower limit. The leaf's limit does not follow later changes of the client's
+ * own limit. Returns NULL, or the reason why the client gets no worker.
  */
 const char *cgroup_leaf_create_for(struct cgroup *cgroup, uint32_t uid, int engine,
 				   uint64_t context, struct cgroup_leaf *leaf);
 
 /*
- * Moves a worker to another leaf. After the move, *from describes the new leaf. Returns 0, or an
- * errno with a log line. The errno is ESRCH if the worker has died; after any other errno the
- * worker stays in its old leaf.
+ * Moves a worker from the cgroup leaf *from to the leaf *to. After the move, *from describes the
+ * new leaf. Returns 0, or an errno with a log line. The errno is ESRCH if the worker has died;
+ * after any other errno the worker stays in its old leaf.
  */
 int cgroup_leaf_move(struct cgroup *cgroup, pid_t worker, struct cgroup_leaf *from,
 		     struct cgroup_leaf *to);
 
 /*
  * Reduces the CPU weight of a worker among the workers of its user, or restores the weight. Does
- * nothing while the user has only one worker; the caller repeats the call after another worker gets
- * a leaf. The function cgroup_user_set_low() changes the weight of a user among all users; `leaf`
- * is any leaf of the user.
+ * nothing while the user has only one worker; the caller repeats the call after the user's second
+ * worker gets a leaf. The function cgroup_user_set_low() changes the weight of a user among all
+ * users; `leaf` is any leaf of the user.
  */
 void cgroup_leaf_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
 void cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
@@ -82,7 +82,7 @@ void cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *
 /* Returns whether the kernel killed the leaf's worker for lack of memory. */
 bool cgroup_leaf_was_oom(const struct cgroup *cgroup, const struct cgroup_leaf *leaf);
 
-/* Removes a leaf whose worker has ended. */
+/* Removes the cgroup leaf of a worker that has ended. */
 void cgroup_leaf_remove(const struct cgroup *cgroup, const struct cgroup_leaf *leaf);
 
 #endif /* NN_KIT_CGROUP_H */

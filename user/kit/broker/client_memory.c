@@ -15,7 +15,10 @@
 #include "kit/broker/client_memory.h"
 #include "kit/broker/contexts.h"
 
-/* Maximum number of tries if a process moves to another cgroup while the limit is read. */
+/*
+ * Maximum number of times that the limit is read again because the process has moved to another
+ * cgroup.
+ */
 #define MAX_MOVES 8
 
 #define UNKNOWN "the memory limit of its cgroup is not known: "

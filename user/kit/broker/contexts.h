@@ -22,14 +22,15 @@ int context_session(int node, uint64_t context);
 /*
  * Gets the id of the process that opened a context. Sets *pid to 0 if the process is outside
  * nnacceld's PID namespace. Returns false if the process has ended or executed another program, or
- * if the module cannot report the process. If calls before and after reading /proc set the same
- * *pid, the data read belongs to the process that opened the context.
+ * if the module cannot report the process. A caller that reads /proc/PID calls context_opener()
+ * before and after reading. If both calls set the same *pid, the data belongs to the process that
+ * opened the context.
  */
 bool context_opener(int node, uint64_t context, uint32_t *pid);
 
 /*
- * Refuses contexts whose time of refusal has come. Returns the time at which the caller must
- * examine the waiting contexts again; UINT64_MAX means after the next event.
+ * Refuses the waiting contexts whose deadline (refuse_at_ns) has passed. Returns the time at which
+ * the caller must examine the waiting contexts again; UINT64_MAX means after the next event.
  */
 uint64_t contexts_refuse(int node, struct waiting *waiting, struct limits *limits);
 

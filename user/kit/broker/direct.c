@@ -30,7 +30,7 @@ static const struct timeval greeting = { .tv_sec = 1 };
 /* Time limit within which all clients' threads and processes must end. */
 #define END_NS (3 * NS_PER_S)
 
-/* A client, which threads or a process serve. */
+/* A client, and the threads or the process that serve the client. */
 struct client {
 	struct thread_client *threads;	/* NULL if a process serves the client */
 	int pidfd;	/* pidfd of the client's process; -1 if threads serve the client */
@@ -47,7 +47,7 @@ struct host {
 	 */
 	struct pollfd *fds;
 	unsigned int count, max;
-	unsigned int number;		/* number of the next client */
+	unsigned int number;		/* number that the next client gets */
 };
 
 /* Opens the socket for clients. Renames the socket to `path` only after the socket listens. */
@@ -95,7 +95,7 @@ __attribute__((noreturn)) static void run_process(const struct host *h, int comm
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	close(h->listener);
-	/* The client's process must not keep the lock of the keeper's folder. */
+	/* Close the copy of the descriptor that locks the cache's folder. */
 	if (h->keeper.claim >= 0)
 		close(h->keeper.claim);
 	if (!session_begin_direct(commands, memory))
@@ -125,7 +125,10 @@ static int start_process(const struct host *h, int commands, int memory, int cac
 	return pidfd;
 }
 
-/* Serves a client if possible. Takes ownership of the client's sockets also on failure. */
+/*
+ * Starts threads or a process that serve a client, if possible. Takes ownership of the client's
+ * sockets even if the start fails.
+ */
 static void serve(struct host *h, int commands, int memory)
 {
 	struct client *c = &h->clients[h->count];
@@ -185,8 +188,8 @@ static void remove_client(struct host *h, unsigned int i)
 }
 
 /*
- * Ends all clients. A thread or process that does not end in time is ended by the exit of this
- * process.
+ * Ends all clients. If a thread or process does not end in time, the exit of the calling process
+ * ends it.
  */
 static void end_clients(struct host *h)
 {

@@ -26,8 +26,8 @@
 #include "kit/broker/extensions.h"
 
 /*
- * Time limit of a process that probes a plug-in. The process ends itself a little earlier, unless
- * the plug-in prevents that.
+ * Time limit of a process that probes a plug-in. The probing process sets an alarm that ends the
+ * process 2 s earlier, unless the plug-in blocks the alarm.
  */
 #define PATIENCE_NS ((WORKER_PROBE_S + 2) * NS_PER_S)
 
@@ -175,7 +175,10 @@ static unsigned int try_all(struct extensions *e, const struct spawner *spawner,
 
 /* ---- the folder ---- */
 
-/* Removes untrusted files from a list. Returns how many files are left. */
+/*
+ * Removes the files that distrust_file() rejects from a list of plug-ins. Returns how many files
+ * are left.
+ */
 static unsigned int drop_distrusted(const char *folder, struct dirent **found, int count)
 {
 	unsigned int kept = 0;

@@ -30,9 +30,9 @@ bool extensions_find(struct extensions *extensions, const struct spawner *spawne
 void extensions_free(struct extensions *extensions);
 
 /*
- * Returns whether the process that opened a context gets extensions: it is in the group, or the
- * list contains its service or label. The function extensions_find() looks up the group beforehand,
- * because a directory service may answer slowly.
+ * Returns whether the process that opened a context gets extensions. A process gets extensions if
+ * it is a member of the group or if the list contains its service or label. The function
+ * extensions_find() looks up the group beforehand, because a directory service may answer slowly.
  */
 bool extensions_admit(struct extensions *extensions, int engine, uint64_t context);
 

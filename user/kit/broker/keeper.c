@@ -80,8 +80,8 @@ static bool hash_plugins(const struct spawn_plugins *plugins, uint8_t hash[DIGES
 
 /*
  * Writes the version of the cache's index. The version consists of the engine's identity and a hash
- * of the plug-ins, because entries depend on both. Returns false if the engine has no identity; the
- * engine then has no cache.
+ * of the plug-ins, because cached entries depend on the engine and on the plug-ins. Returns false
+ * if the engine has no identity; the engine then has no cache.
  */
 static bool describe_version(const struct keeper_options *options, char *text, size_t size)
 {
@@ -224,8 +224,8 @@ bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid)
 }
 
 /*
- * Passes the broker's own socket to a new keeper. On failure, closes the socket, so that the
- * socket's user notices the end of the old keeper.
+ * Passes the broker's own socket to a new keeper. If no keeper takes the socket, closes the socket,
+ * so that the threads at its other end notice that the old keeper has ended.
  */
 static void pass_own(struct keeper *keeper)
 {
@@ -265,8 +265,8 @@ void keeper_stop(struct keeper *keeper)
 
 	if (keeper->pidfd >= 0) {
 		/*
-		 * If the socket is full, the message `end` is lost, and the keeper notices only the
-		 * shutdown of the socket.
+		 * If the socket's buffer is full, the message `end` is lost, and the keeper ends
+		 * because of the shutdown of the socket.
 		 */
 		message_send(keeper->socket, &end, -1);
 		shutdown(keeper->socket, SHUT_WR);

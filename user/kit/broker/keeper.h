@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The broker's functions for the keeper, a separate process that holds the index of the compilation
- * cache. For each worker, the broker passes the keeper a socket and the user id. The keeper reads
- * messages of workers and waits for disks, so that the broker does neither. The keeper ends when
- * the broker ends.
+ * cache. For each worker, the broker passes the keeper a socket and the user id. The keeper, not
+ * the broker, reads the messages of workers and waits for disks. The keeper ends when the broker
+ * ends.
  */
 #ifndef NN_KIT_KEEPER_H
 #define NN_KIT_KEEPER_H
@@ -44,25 +44,25 @@ struct keeper {
 	int socket;			/* socket to the keeper, or -1 */
 	int own;			/* the broker's end of keeper_connect()'s socket, or -1 */
 	int program;
-	int claim;			/* descriptor of the locked folder, or -1 */
-	bool is_taken;			/* another engine has locked the folder */
+	int claim;			/* descriptor of the cache's locked folder, or -1 */
+	bool is_taken;			/* another engine has locked the cache's folder */
 	char version[160];		/* version of the index */
 	uint64_t started_ns;
 };
 
 /*
- * Starts the keeper if its folder exists and is writable. Returns false if the keeper does not run,
- * with a log line unless the options have no cache. If keeper_start() sets is_taken, the engine
- * must not serve clients.
+ * Starts the keeper if the cache's folder exists and is writable. Returns false if the keeper does
+ * not run, with a log line unless the options have no cache. If keeper_start() sets is_taken, the
+ * engine must not serve clients.
  */
 bool keeper_start(struct keeper *keeper, const struct keeper_options *options);
 
 /*
  * Passes the keeper the user id and a duplicate of `worker`, the broker's end of a worker's socket.
  * Returns false if the worker gets no cache. The broker keeps `worker` open and passes it to the
- * next keeper, so that the worker stays connected. A keeper that rejects a worker shuts the socket
- * down, which affects both duplicates. A caller that will not pass `worker` again must close it, so
- * that the worker notices the keeper's end.
+ * next keeper, so that the worker stays connected. A keeper that rejects a worker shuts down the
+ * worker's socket, including the broker's duplicate. A caller that will never pass `worker` again
+ * must close `worker`, so that the worker notices the keeper's end.
  */
 bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid);
 
@@ -74,12 +74,13 @@ bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid);
 int keeper_connect(struct keeper *keeper);
 
 /*
- * Reaps the keeper if its pidfd reports its end, and starts a new keeper, at most every 10 s.
- * Returns true if a new keeper runs; it has no worker's socket yet. Does not wait.
+ * If the keeper has ended, reaps the keeper and starts a new keeper, at most every 10 s. Returns
+ * true if a new keeper runs; the caller must then pass the workers' sockets to the new keeper. Does
+ * not wait.
  */
 bool keeper_revive(struct keeper *keeper);
 
-/* Ends the keeper and waits, for a limited time, until its data is on disk. */
+/* Ends the keeper and waits, for a limited time, until the keeper has written its data to disk. */
 void keeper_stop(struct keeper *keeper);
 
 #endif /* NN_KIT_KEEPER_H */

@@ -13,8 +13,8 @@
 #include "base/clock.h"
 
 /*
- * Maximum number of remembered users without workers. If a new user would exceed this number, the
- * user seen longest ago is forgotten.
+ * Maximum number of remembered users without workers. If a new user would exceed
+ * LIMITS_MAX_IDLE_USERS, the user seen longest ago is forgotten.
  */
 #define LIMITS_MAX_IDLE_USERS 1024
 
@@ -37,8 +37,9 @@
 #define LIMITS_BURST 64
 
 /*
- * Number of refusals that a user gets without delay. Each further refusal is sent LIMITS_REFUSAL_NS
- * after the previous refusal, but is delayed by at most LIMITS_LAST_REFUSAL_NS.
+ * Number of refusals that a user gets without delay. After LIMITS_REFUSALS refusals, each refusal
+ * is sent LIMITS_REFUSAL_NS after the previous refusal, but is delayed by at most
+ * LIMITS_LAST_REFUSAL_NS.
  */
 #define LIMITS_REFUSALS 32
 #define LIMITS_REFUSAL_NS UINT64_C(100000000)
@@ -90,13 +91,14 @@ void limits_free(struct limits *limits);
 int limits_ask(struct limits *limits, uint32_t uid, uint64_t now_ns, uint64_t *later_ns);
 
 /*
- * Counts a worker for a user if limits_ask() allows the worker; returns the result of limits_ask().
+ * Calls limits_ask() and returns its result; if the result is 0, adds one to the user's number of
+ * workers.
  */
 int limits_acquire(struct limits *limits, uint32_t uid, uint64_t now_ns);
 
 /*
- * Records that a user's worker has ended. Returns the time for which the user gets no new worker in
- * ns: 0 unless the user's workers crashed too often.
+ * Records that a user's worker has ended. Returns for how many ns the user gets no new worker: 0
+ * unless the user's workers crashed too often.
  */
 uint64_t limits_release(struct limits *limits, uint32_t uid, bool crashed, uint64_t now_ns);
 
@@ -112,7 +114,10 @@ uint64_t limits_served_ns(const struct limits *limits, uint32_t uid);
  */
 bool limits_is_modest(const struct limits *limits, uint32_t uid, uint64_t now_ns);
 
-/* Returns the delay of a user's next refusal in ns: 0 unless the user was refused often lately. */
+/*
+ * Returns by how many ns to delay a user's next refusal: 0 unless the user was refused often
+ * lately.
+ */
 uint64_t limits_refuse(struct limits *limits, uint32_t uid, uint64_t now_ns);
 
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Opens the engine node, and the signals that end a program which holds the node open. */
+/* Opens the engine node, and a signalfd for the signals that end an engine's program. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -65,7 +65,10 @@ int node_open_signals(void)
 	int signals = -1;
 	sigset_t set;
 
-	/* SIGPIPE must not end this process when it writes to a log whose reader has ended. */
+	/*
+	 * SIGPIPE must not end this process when the process writes to a log whose reader has
+	 * ended.
+	 */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&set);

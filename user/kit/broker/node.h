@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens the engine node, and the signals that end a program which holds the node open. The main
+ * Opens the engine node, and a signalfd for the signals that end an engine's program. The main
  * programs of all engines use the functions of node.h.
  */
 #ifndef NN_KIT_NODE_H
@@ -21,9 +21,9 @@ int node_open(const char *device, const char *name, const char *version, uint32_
 	      uint32_t flags, const struct nna_engine_hardware *hardware);
 
 /*
- * Blocks SIGTERM and SIGINT, and returns a signalfd for both. Ignores SIGPIPE and resets SIGCHLD,
- * so that inherited settings of these signals have no effect. Returns -1, with a log line, on
- * failure.
+ * Blocks SIGTERM and SIGINT, and returns a signalfd for both signals. Ignores SIGPIPE and resets
+ * SIGCHLD to its default action, because the process may have inherited other settings. Returns -1,
+ * with a log line, on failure.
  */
 int node_open_signals(void);
 

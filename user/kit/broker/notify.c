@@ -68,7 +68,7 @@ static uint64_t interval_ms(void)
 
 int notify_alive(int timeout_ms)
 {
-	static uint64_t next_ms;	/* time of the next WATCHDOG=1; 0 before the first */
+	static uint64_t next_ms; /* time of the next WATCHDOG=1; 0 before the first WATCHDOG=1 */
 	uint64_t interval = interval_ms(), now, left;
 
 	if (!interval)

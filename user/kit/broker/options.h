@@ -26,7 +26,7 @@ struct engine_options {
 	/* spawner of workers; its `program` is -1 until spawner_init() opens it */
 	struct spawner spawner;
 	struct keeper_options keeper;
-	/* plug-ins; their folder is examined again after a change */
+	/* plug-ins; after each change, a process examines the folder of plug-ins again */
 	struct extensions extensions;
 	/* Limits of the workers' cgroups; NULL if workers have no cgroups. */
 	const struct cgroup_options *cgroup;
@@ -34,13 +34,13 @@ struct engine_options {
 	const struct nna_engine *engine;
 	/* path of a socket for clients without the kernel module, or NULL */
 	const char *direct;
-	/* functions that serve clients by threads; NULL if processes serve them */
+	/* functions that serve clients by threads; NULL if processes serve clients */
 	const struct client_threads *threads;
 };
 
 /*
- * User id, outside the user namespace, of the processes that serve clients if the engine runs as
- * root.
+ * If the engine runs as root, the processes that serve clients have this user id outside their user
+ * namespace.
  */
 #define CLIENT_UID 65534
 
@@ -83,7 +83,9 @@ bool options_take_log_level(void *into, const char *text, char fault[OPTION_FAUL
 /* Sets the default options of all engines. */
 void options_init(struct engine_options *options);
 
-/* Reads options and sets the log level. Logs a wrong option and returns false. */
+/*
+ * Reads options and sets the log level. If an option is wrong, logs the option and returns false.
+ */
 bool options_read(const struct option_row *rows, int argc, char **argv, void *into);
 
 #endif /* NN_KIT_OPTIONS_H */

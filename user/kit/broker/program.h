@@ -9,8 +9,9 @@
 #include <stddef.h>
 
 /*
- * Opens `path`. If `path` is NULL, opens the program `name` in the folder of the running program,
- * or else where `make install` puts the program. Returns an O_PATH descriptor, or -1 with errno.
+ * Opens `path`. If `path` is NULL, opens the program `name` in the folder of the running program
+ * or, if missing there, in the folder of `make install`. Returns an O_PATH descriptor, or -1 with
+ * errno.
  */
 int program_open(const char *path, const char *name);
 

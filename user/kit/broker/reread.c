@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reacts to changes in the folder of plug-ins and in the system's groups. After a change, a
- * separate process examines the folder and the groups, so that the broker does not wait. New
- * workers then load the plug-ins that passed the examination.
+ * Reacts to changes in the folder of plug-ins and in the system's groups. After a change of
+ * plug-ins or groups, a separate process examines both, so that the broker does not wait. Workers
+ * that start after an examination load the plug-ins that were found valid.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,8 +21,8 @@
 #include "kit/broker/reread.h"
 
 /*
- * Time without changes after which the folder is examined, because programs write a file in several
- * steps.
+ * Time without changes after which the folder of plug-ins is examined, because programs write a
+ * file in several steps.
  */
 #define SETTLE_NS UINT64_C(300000000)
 
@@ -30,14 +30,14 @@
 		IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
 /*
- * The file with the system's groups. The folder of GROUPS_FILE is watched, because programs replace
- * the whole file.
+ * The file with the system's groups. The broker watches the folder of GROUPS_FILE, not the file,
+ * because programs replace the whole file.
  */
 #define GROUPS_FOLDER "/etc"
 #define GROUPS_FILE "group"
 #define GROUPS_EVENTS (IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR)
 
-/* Descriptors of the examining process, besides those of input, output and log. */
+/* Descriptors of the examining process, besides standard input, output and error. */
 enum { ANSWER_FD = 3, PROGRAM_FD = 4 };
 
 void reread_init(struct reread *r, const struct extensions *e)
@@ -54,7 +54,8 @@ void reread_init(struct reread *r, const struct extensions *e)
 }
 
 /*
- * Returns whether an event matters; in the folder of GROUPS_FILE, only changes of this file matter.
+ * Returns whether an inotify event requires a new examination; in the folder of GROUPS_FILE, only
+ * changes of GROUPS_FILE do.
  */
 static bool matters(const struct reread *r, const struct inotify_event *event)
 {
@@ -79,8 +80,8 @@ void reread_changed(struct reread *r)
 /* ---- the process ---- */
 
 /*
- * Writes the answer to the broker: a line with the group's number, empty if the group does not
- * exist, and a line for each valid plug-in.
+ * Writes the answer to the broker. The answer's first line is the group's number, or is empty if
+ * the group does not exist; a line for each valid plug-in follows.
  */
 static bool write_names(const struct extensions *e)
 {

@@ -12,7 +12,7 @@ struct reread {
 	/* inotify fd that becomes readable after a change; -1 if no folder is watched. */
 	int changes;
 	int groups;	/* inotify watch of the folder with the system's file of groups */
-	int answer;	/* pipe with the answer of the examining process; -1 if none runs */
+	int answer;	/* pipe with the examining process's answer, or -1 */
 	pid_t pid;
 	/*
 	 * When to start the examining process, some time after the last change; 0 if there was no
@@ -33,15 +33,15 @@ void reread_init(struct reread *reread, const struct extensions *extensions);
 void reread_changed(struct reread *reread);
 
 /*
- * Starts an examining process if reread->at_ns has come. Returns true if the caller must poll
- * reread->answer.
+ * Starts an examining process if the time reread->at_ns has come. Returns true if the caller must
+ * poll reread->answer.
  */
 bool reread_start(struct reread *reread, const struct extensions *extensions,
 		  const struct spawner *spawner);
 
 /*
  * Reads a part of the examining process's answer. When the answer is complete, updates the
- * extensions and returns true; the caller then closes reread->answer and sets it to -1.
+ * extensions and returns true; the caller then closes reread->answer and sets reread->answer to -1.
  */
 bool reread_read(struct reread *reread, struct extensions *extensions);
 

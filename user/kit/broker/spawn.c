@@ -144,9 +144,10 @@ static void child_files(int program, int control, int log)
 }
 
 /*
- * Keeps capabilities across execve(). Without child_keep_capabilities(), execve() would drop the
- * capabilities, because the process's user id is not mapped in the new namespace. The worker sets
- * another user id only after execve(), because only the present id may be able to read the program.
+ * Lets the child process keep its capabilities across execve(). Without child_keep_capabilities(),
+ * execve() would drop the capabilities, because the process's user id is not mapped in the new
+ * namespace. The worker changes its user id only after execve(), because another user id may lack
+ * permission to read the program.
  */
 static void child_keep_capabilities(void)
 {
@@ -166,7 +167,7 @@ static void child_keep_capabilities(void)
 }
 
 /*
- * Returns the spin limit of bursts as an environment variable, the only variable that a worker
+ * Returns the environment variable with the spin limit of bursts, the only variable that a worker
  * gets.
  */
 static char *spin_bound(void)
@@ -250,10 +251,7 @@ static bool put_file(pid_t pid, const char *file, const char *text)
 	return n >= 0;
 }
 
-/*
- * Maps the worker's user and group id in its user namespace to s->uid and s->gid outside this
- * namespace.
- */
+/* Maps the ids 0 in the worker's user namespace to s->uid and s->gid outside the user namespace. */
 static bool map_ids(const struct spawner *s, pid_t pid)
 {
 	char uids[32], gids[32];
@@ -330,7 +328,7 @@ bool spawn_worker(const struct spawner *s, int cgroup, const struct spawn_plugin
 	return false;
 }
 
-/* Each worker needs a pidfd, a socket and a pipe. */
+/* For each worker, the broker needs a pidfd, a socket and a pipe. */
 void spawn_raise_files(unsigned int workers)
 {
 	rlim_t wanted = 3 * (rlim_t)workers + 64;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starts a worker, a process with separate namespaces that executes the worker's program, with a
- * socket and a pipe to the broker.
+ * Starts a worker, a process that executes the worker's program in separate namespaces. A socket
+ * and a pipe connect the worker to the broker.
  */
 #ifndef NN_KIT_SPAWN_H
 #define NN_KIT_SPAWN_H
@@ -14,7 +14,7 @@
 struct spawner {
 	/* path of the worker's program; NULL: the installed nnaccel-worker */
 	const char *path;
-	int program;			/* O_PATH descriptor of the program */
+	int program;			/* O_PATH descriptor of the worker's program */
 	uid_t uid;			/* user id that workers run as */
 	gid_t gid;
 	struct worker_options options;	/* options of workers; spawn.c sets `uid` and `gid` */
@@ -38,9 +38,9 @@ struct spawned {
 };
 
 /*
- * Opens the worker's program and finds the strongest isolation that the system supports; logs a
- * line unless this is ISOLATE_USERNS. Returns false, with a log line, if only ISOLATE_NONE works
- * and the administrator does not allow it.
+ * Opens the worker's program and finds the strongest isolation that the system supports. Logs a
+ * line if the strongest isolation is weaker than ISOLATE_USERNS. Returns false, with a log line, if
+ * only ISOLATE_NONE works but `allow_none` is not set.
  */
 bool spawner_init(struct spawner *spawner);
 

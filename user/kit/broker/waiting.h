@@ -13,14 +13,15 @@ enum waiting_whom {
 	WAITING_ALL,
 	WAITING_MODEST,			/* contexts whose user had few new workers lately */
 	/*
-	 * contexts of WAITING_MODEST that are their user's only context or have waited for
+	 * contexts of WAITING_MODEST whose user has no other context, or that have waited for
 	 * WAITING_GIVES_WAY_NS
 	 */
 	WAITING_ALONE,
 };
 
 /*
- * Time for which contexts of a user with several contexts wait for contexts of users with only one.
+ * During this time after its arrival, a context of a user with several contexts gives way to
+ * contexts of users with a single context.
  */
 #define WAITING_GIVES_WAY_NS NS_PER_S
 
@@ -32,7 +33,7 @@ struct waiter {
 	/* true if a worker serves another context of the same user; set by the caller */
 	bool is_second;
 	uint64_t since_ns;
-	/* errno with which the context is refused; 0: not refused */
+	/* errno with which the context is refused; 0 if the context is not refused */
 	int error;
 	const char *reason;		/* reason of the refusal for the log; NULL: log the errno */
 	uint64_t refuse_at_ns;		/* time at which the context is refused */
@@ -51,9 +52,10 @@ void waiting_remove(struct waiting *waiting, uint64_t context);
 void waiting_clear(struct waiting *waiting);
 
 /*
- * Returns the context of `whom`, with or without plug-ins, that is to be served next, or NULL.
- * Users with the fewest workers are served first. If several users have equally few workers, the
- * user that got its last worker longest ago is served first.
+ * Returns the context to serve next, or NULL. Only contexts of the set `whom` with or, if
+ * `with_plugins` is false, without plug-ins are considered. Users with the fewest workers are
+ * served first. If several users have equally few workers, the user that got its last worker
+ * longest ago is served first.
  */
 struct waiter *waiting_pick(const struct waiting *waiting, struct limits *limits,
 			    bool with_plugins, enum waiting_whom whom, uint64_t now_ns);
@@ -64,7 +66,7 @@ unsigned int waiting_count(const struct waiting *waiting, struct limits *limits,
 
 /*
  * Marks for refusal the contexts to which limits_ask() denies a worker. Returns the time for the
- * next call of waiting_judge(), or UINT64_MAX if none is needed.
+ * next call of waiting_judge(), or UINT64_MAX if no call is needed.
  */
 uint64_t waiting_judge(struct waiting *waiting, struct limits *limits, uint64_t now_ns);
 
@@ -72,12 +74,13 @@ uint64_t waiting_judge(struct waiting *waiting, struct limits *limits, uint64_t 
 void waiting_refuse(struct waiter *waiter, struct limits *limits, int error, uint64_t now_ns);
 
 /*
- * Refuses all contexts that wait for a worker with plug-ins, or all that wait for a worker without.
+ * Refuses all contexts that wait for a worker with plug-ins or, if `with_plugins` is false, for a
+ * worker without plug-ins.
  */
 void waiting_refuse_all(struct waiting *waiting, struct limits *limits, bool with_plugins,
 			int error, uint64_t now_ns);
 
-/* Returns a context whose time of refusal has come, or NULL. */
+/* Returns a context whose refusal is due (see refuse_at_ns), or NULL. */
 struct waiter *waiting_refused(const struct waiting *waiting, uint64_t now_ns);
 
 #endif /* NN_KIT_WAITING_H */
