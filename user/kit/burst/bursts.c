@@ -19,31 +19,33 @@
 #include "kit/plugin/guard.h"
 #include "kit/session/session.h"
 
-/* Time for which a thread waits for a request before it parks the burst. */
+/*
+ * Time for which a thread waits for a request before the thread returns the burst to the watcher.
+ */
 #define LINGER_NS UINT64_C(100000000)
 
 /* Maximum time for which the watcher sleeps between two checks of the bursts. */
 #define WATCH_NS NS_PER_S
 
 /*
- * Limits of the free memory that malloc() retains, while a burst is open (WARM_*) and otherwise
- * (COLD_*).
+ * Limits of the free memory that malloc() retains: WARM_* while a burst is open, COLD_* while no
+ * burst is open.
  */
 #define WARM_TRIM INT_MAX
 #define WARM_MMAP (32 << 20)
 #define COLD_BYTES (128 << 10)
 
 /*
- * A burst. The list holds a reference to each burst, and so does each caller of the burst's
- * executor. No thread calls the engine under the lock of struct bursts, because the engine may be
- * slow. The last reference to a burst is dropped under the lock of struct bursts, but the burst is
- * freed after unlocking.
+ * A burst. The list `bursts->list` holds a reference to each burst, and so does each caller of the
+ * burst's executor. No thread calls the engine under the lock of struct bursts, because the engine
+ * may be slow. The last reference to a burst is dropped under the lock of struct bursts, but the
+ * burst is freed after unlocking.
  */
 struct burst {
 	struct burst *next;		/* next burst in the list */
 	/*
 	 * True while the watcher waits for a request of this burst. While is_parked is false, a
-	 * thread or task owns the burst, and only this owner removes the burst.
+	 * thread or task owns the burst, and only the owner removes the burst from the list.
 	 */
 	bool is_parked;
 	/* number of references; the lock of struct bursts protects `pins` and the fields above */
@@ -169,8 +171,8 @@ static bool unpin(struct burst *burst)
 }
 
 /*
- * Removes a burst from the list. Also unmaps the burst's rings, because bursts_revoke() finds only
- * bursts in the list.
+ * Removes a burst from the list, and unmaps the burst's rings, because bursts_revoke() unmaps only
+ * the rings of bursts in the list.
  */
 static bool take_out(struct bursts *bursts, struct burst *burst)
 {
@@ -220,7 +222,7 @@ static void enqueue(struct bursts *bursts, struct burst *burst)
 
 /*
  * Returns a burst to the watcher. If a request has already arrived, queues the burst for a serving
- * thread instead.
+ * thread instead of the watcher.
  */
 static void park(struct bursts *bursts, struct burst *burst)
 {
@@ -381,7 +383,7 @@ static void fail_serving(struct guard_job *job, const char *reason)
 	send_result(s->scratch->burst, s->scratch, clock_ns() + FAIL_NS);
 }
 
-/* Ends a request whose execution has ended, and sends its result. */
+/* Finishes a request after its execution: updates the burst's counters and sends the result. */
 static enum nn_ring_result end_request(struct burst *burst, struct scratch *scratch)
 {
 	enum nn_ring_result result;
@@ -422,8 +424,8 @@ static bool execute(struct burst *burst, struct scratch *scratch, uint32_t count
 }
 
 /*
- * Returns the time until which a thread waits for the next request of its burst. The time is 0 if
- * no other thread is idle, so that the calling thread becomes free immediately.
+ * Returns the time until which a thread waits for the next request of its burst. Returns 0 if no
+ * other thread is idle, so that the calling thread becomes free immediately.
  */
 static uint64_t linger_until(struct bursts *bursts)
 {
@@ -432,8 +434,8 @@ static uint64_t linger_until(struct bursts *bursts)
 
 /*
  * Serves a burst's requests until no request has come for a while (NN_RING_AGAIN) or the burst has
- * ended. Returns false if the engine defers an execution; the burst then belongs to the task for
- * the end of that execution.
+ * ended. Returns false if the engine defers an execution; the task serve_deferred() then owns the
+ * burst.
  */
 static bool serve_requests(struct burst *burst, struct scratch *scratch,
 			   enum nn_ring_result *result)
@@ -454,7 +456,7 @@ static bool serve_requests(struct burst *burst, struct scratch *scratch,
 	return true;
 }
 
-/* Ends a burst that the calling thread serves, after an error of the ring. */
+/* After an error of the ring, marks as broken the burst that the calling thread serves. */
 static void retire(struct burst *burst, enum nn_ring_result result)
 {
 	if (result == NN_RING_DEAD || result == NN_RING_AGAIN)
@@ -464,8 +466,8 @@ static void retire(struct burst *burst, enum nn_ring_result result)
 }
 
 /*
- * Serves a burst on the calling thread. The parameter `result` is the result of the last send, or
- * NN_RING_OK.
+ * Serves a burst on the calling thread. The parameter `result` is the result of the last
+ * nn_ring_send() for the burst, or NN_RING_OK.
  */
 static void serve(struct burst *burst, struct scratch *scratch, enum nn_ring_result result)
 {

@@ -15,7 +15,7 @@
 #include "kit/session/tasks.h"
 #include "ring/regions.h"
 
-/* Number of threads of a worker that watch its idle bursts. */
+/* Number of threads that watch a worker's idle bursts. */
 #define BURST_WATCHERS 1
 
 struct burst;
@@ -25,14 +25,15 @@ struct bursts {
 	struct grants *grants;
 	struct models *models;
 	struct tasks *tasks;		/* threads that serve the bursts */
-	void (*lost)(struct bursts *bursts);	/* ends the session after the device was lost */
-	bool ended;			/* the threads must end; protected by `lock` */
+	/* called after the device was lost; ends the session */
+	void (*lost)(struct bursts *bursts);
+	bool ended;	/* true: the threads that serve bursts must end; protected by `lock` */
 	uint64_t spin_ns;		/* maximum time for which a wait spins */
 	unsigned int max_spinning;	/* number of bursts that may spin at a time */
 	atomic_uint serving;		/* number of bursts that a thread serves now */
 
 	pthread_mutex_t lock;
-	pthread_cond_t opened;	/* signalled after the first burst has mapped the doorbell */
+	pthread_cond_t opened;	/* signalled when the first burst has mapped the doorbell */
 	struct nn_region doorbell;		/* doorbell page, mapped by the first burst */
 	struct burst *list;
 	unsigned int count;
@@ -66,12 +67,12 @@ void bursts_forget_slot(struct bursts *bursts, uint32_t number, uint32_t slot);
 /* Runs the BURST_WATCHERS threads until bursts_end(). */
 void bursts_watch(struct bursts *bursts);
 
-/* Makes all threads stop serving requests. Must be called before tasks_end(). */
+/* Makes all threads stop serving requests. bursts_end() must be called before tasks_end(). */
 void bursts_end(struct bursts *bursts);
 
 /*
- * Replaces the bursts' shared memory by private memory, which threads that still execute can use
- * safely. Must be called after bursts_end().
+ * Replaces the bursts' shared memory by private memory, which threads that still execute a request
+ * can access safely. Must be called after bursts_end().
  */
 void bursts_revoke(struct bursts *bursts);
 

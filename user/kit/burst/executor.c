@@ -71,7 +71,8 @@ static void tell_shapes(struct scratch *s)
 }
 
 /*
- * Switches to the model's new form if the engine has replaced the form that the last request used.
+ * Switches the executor to the model's current prepared form, after the engine has replaced the
+ * form that the last request used.
  */
 static void renew_form(struct executor *executor)
 {
@@ -106,7 +107,7 @@ static struct memory_args memory_args_of(const struct scratch *s)
 	};
 }
 
-/* Runs a request whose memory is mapped and whose accesses have begun. */
+/* Runs a request after its memory has been mapped and access_begin() has been called. */
 static enum nn_status run(struct executor *executor, struct scratch *s)
 {
 	const struct memory_args args = memory_args_of(s);
@@ -147,7 +148,10 @@ static enum nn_status finish(struct executor *executor, struct scratch *s, enum 
 		s->result.device_ns = s->device_ns;
 	}
 
-	/* Report lost memory before other failures, because lost memory explains them. */
+	/*
+	 * Report lost memory rather than other failures, because lost memory is the cause of the
+	 * other failures.
+	 */
 	memory_status = access_end(executor, s, &broken);
 	if (!memory_status)
 		memory_status = mappings_check(s->mappings, s->request.num_slots, &broken);

@@ -18,14 +18,14 @@ struct scratch {
 	struct scratch *next;		/* next scratch memory in the owner's list */
 	struct burst *burst;		/* burst to which the request belongs */
 	uint32_t capacity;
-	bool has_accesses;		/* true if any slot's memory is used by a device */
-	bool is_lost;			/* the device was lost during the request */
+	bool has_accesses;		/* true if a device also accesses the memory of any slot */
+	bool is_lost;			/* true if the device was lost during the request */
 	struct nnaccel_datum *datums;
 	struct nn_request request;	/* decoded request; its arrays have `capacity` elements */
 	struct nn_result result;
 	struct nn_error err;		/* reason of the result's error */
 	uint64_t device_ns;		/* execution's time on the device; 0 if unknown */
-	/* mappings of the request's slots; array of `capacity` elements */
+	/* array of `capacity` pointers to the mappings of the request's slots */
 	struct mapping **mappings;
 	uint32_t *accesses;	/* NNACCEL_SYNC_* flags of each slot, if has_accesses is set */
 	struct nn_arg *args;
@@ -33,7 +33,7 @@ struct scratch {
 	/* copy without padding of each image argument; see rows.h */
 	void **staged;
 	struct nn_output_shape *shapes;
-	/* times when the request and its execution began, if the client measures */
+	/* times when the request and its execution began, if the client measures times */
 	uint64_t start_ns, execute_ns;
 	struct nn_execution execution;
 	struct running running;
@@ -45,12 +45,15 @@ void scratch_free(struct scratch *scratch);
 
 struct slot_place;
 
-/* Runs a burst's requests, by the engine's own executor if the engine has one. */
+/*
+ * Runs a burst's requests. If the engine has an executor of its own, the engine's executor executes
+ * the requests.
+ */
 struct executor {
 	struct models *models;
 	struct grants *grants;
 	struct loaded_model *loaded;
-	struct form *form;		/* the model's form that the last request executed */
+	struct form *form;	/* the model's prepared form that the last request executed */
 	/* the engine's own functions for bursts, or NULL */
 	const struct nna_engine_burst *of_engine;
 	void *own;			/* the engine's executor */
@@ -60,9 +63,9 @@ struct executor {
 	/* number of slots looked up in the kernel since the last report */
 	uint64_t misses;
 	/*
-	 * The lock is not held while a model runs. The lock is held while the engine adds a slot,
-	 * so that no other thread removes the slot too early. An engine that hangs while it adds a
-	 * slot blocks only this burst and threads that free the burst's slots.
+	 * No thread holds `lock` while a model runs. A thread holds `lock` while the engine adds a
+	 * slot, so that no other thread removes the slot too early. An engine that hangs while it
+	 * adds a slot blocks only this burst and threads that free the burst's slots.
 	 */
 	pthread_mutex_t lock;
 	struct slot_place *places;	/* indexed by NNACCEL_SLOT_INDEX() */
@@ -82,25 +85,25 @@ enum nn_status executor_create(struct models *models, struct loaded_model *loade
 void executor_free(struct executor *executor);
 
 /*
- * Sets mappings[num_slots] to the memory of a request's slots. The memory stays mapped until the
- * client frees the slot. After executor_get_memory() has returned NN_OK, the caller must call
- * executor_put_memory().
+ * Sets mappings[num_slots] to the memory of a request's slots. A slot's memory stays mapped until
+ * the client frees the slot. If executor_get_memory() returns NN_OK, the caller must call
+ * executor_put_memory() after the execution.
  */
 enum nn_status executor_get_memory(struct executor *executor, const struct nn_request *request,
 				   struct mapping **mappings, struct nn_error *err);
 void executor_put_memory(struct executor *executor);
 
 /*
- * Unmaps a slot that the client freed: now, or when the execution that uses the slot has ended. Any
- * thread may call executor_forget().
+ * Unmaps a slot that the client has freed. If an execution uses the slot, the slot is unmapped
+ * after the execution. Any thread may call executor_forget().
  */
 void executor_forget(struct executor *executor, uint32_t slot);
 
 /*
- * Runs scratch->request and writes scratch->result. Checks everything that the client wrote. The
- * results equal those of an execution by ioctl. An executor runs only one request at a time.
- * Returns false if the engine has deferred the execution. After deferral, `scratch` belongs to the
- * task scratch->running.end, which calls executor_resume().
+ * Runs scratch->request and writes scratch->result. Checks all values in the request, because the
+ * client wrote them. A burst's request has the same results as an execution by ioctl. An executor
+ * runs only one request at a time. Returns false if the engine has deferred the execution. If the
+ * execution is deferred, the task scratch->running.end owns `scratch` and calls executor_resume().
  */
 bool executor_run(struct executor *executor, struct scratch *scratch);
 void executor_resume(struct executor *executor, struct scratch *scratch);

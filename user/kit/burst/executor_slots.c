@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Maps the memory of a burst's slots. At a slot's first use, the executor asks the kernel for the
- * slot's memory. The memory stays mapped until the client frees the slot; a table with the slots'
- * indices finds the mapping. If the engine has its own executor, the slots are also added to that
- * executor.
+ * slot's memory. A slot's memory stays mapped until the client frees the slot; a table contains the
+ * mapping at the slot's index. If the engine has an executor of its own, the slots are also added
+ * to the engine's executor.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,10 @@ static void drop(struct executor *e, const struct slot_place *place)
 	grants_put(e->grants, place->mapping);
 }
 
-/* Removes a slot: now or, if a request executes, after the request. The caller holds e->lock. */
+/*
+ * Removes a slot. If a request executes, the slot is removed after the request. The caller holds
+ * e->lock.
+ */
 static void let_go(struct executor *e, const struct slot_place *place)
 {
 	if (e->running)
@@ -40,7 +43,10 @@ static void let_go(struct executor *e, const struct slot_place *place)
 		drop(e, place);
 }
 
-/* Adds a slot's memory to the engine's own executor, if there is one. The caller holds e->lock. */
+/*
+ * Adds a slot's memory to the engine's own executor, if the engine has an executor. The caller
+ * holds e->lock.
+ */
 static enum nn_status tell(struct executor *e, const struct slot_place *place, struct nn_error *err)
 {
 	const struct nna_engine_slot slot = {
@@ -55,8 +61,8 @@ static enum nn_status tell(struct executor *e, const struct slot_place *place, s
 }
 
 /*
- * Enlarges the table of slots until it contains `index`, and `leaving` to the same size. The caller
- * holds e->lock.
+ * Enlarges the table of slots until the table contains `index`, and enlarges `leaving` to the same
+ * size. The caller holds e->lock.
  */
 static bool grow(struct executor *e, uint32_t index)
 {
@@ -102,7 +108,7 @@ static enum nn_status resolve(struct executor *e, uint32_t slot, struct mapping 
 			  mapping, err);
 }
 
-/* Adds slot i of a request to the table, at the slot's first use. The caller holds e->lock. */
+/* At a slot's first use, adds slot i of a request to the table. The caller holds e->lock. */
 static enum nn_status add(struct executor *e, const struct nn_request *request, uint32_t i,
 			  struct nn_error *err)
 {
@@ -111,8 +117,8 @@ static enum nn_status add(struct executor *e, const struct nn_request *request, 
 	enum nn_status status;
 
 	/*
-	 * A request cannot use two slots with the same index, because the second slot would replace
-	 * the first slot in the table.
+	 * A request must not use two slots with the same index, because the second slot would
+	 * replace the first slot in the table.
 	 */
 	for (uint32_t k = 0; k < i; k++)
 		if (NNACCEL_SLOT_INDEX(request->slots[k]) == index && request->slots[k] != slot)
@@ -125,7 +131,7 @@ static enum nn_status add(struct executor *e, const struct nn_request *request, 
 	if (status)
 		return status;
 	/*
-	 * Remove an older slot with this index, which the client has freed although
+	 * Remove an older slot with the same index. The client has freed the older slot, although
 	 * NNACCEL_DO_SLOT_GONE has not arrived yet.
 	 */
 	drop(e, &e->places[index]);

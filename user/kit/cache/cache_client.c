@@ -19,10 +19,10 @@ bool cache_client_init(struct cache_client *client, int socket)
 }
 
 /*
- * Sends a request to the keeper and waits for the answer, under client->lock. Uses write() and
- * recvmsg(), because the filter of system calls forbids other calls. Sets *file to the answer's
- * file, or to -1. Skips late answers to earlier requests. Returns false with errno on failure;
- * EAGAIN means that a later request may succeed.
+ * Sends a request to the keeper and waits for the answer. The caller holds client->lock. Uses
+ * write() and recvmsg(), because the filter of system calls forbids other calls. Sets *file to the
+ * descriptor of the file in the answer, or to -1. Skips late answers to earlier requests. Returns
+ * false with errno on failure; the errno EAGAIN means that a later request may succeed.
  */
 static bool exchange(struct cache_client *client, struct message *request,
 		     struct message *answer, int *file)
@@ -163,7 +163,7 @@ void cached_parts_unmap(struct cached_parts *plan)
 	plan->base = NULL;
 }
 
-/* Writes an entry to the file in memory that the keeper provides. */
+/* Writes an entry to `file`, a file in memory that the keeper has created. */
 static bool write_entry(int file, const struct cache_entry *entry)
 {
 	size_t size = entry->model_size + entry->data_size;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A worker's connection to the keeper of the compilation cache. The connection serves one request
- * at a time. The connection uses the socket that connected the worker with the broker at the
- * worker's start.
+ * at a time. The connection uses the socket by which the worker exchanged messages with the broker
+ * when the worker started.
  */
 #ifndef NN_KIT_CACHE_CLIENT_H
 #define NN_KIT_CACHE_CLIENT_H
@@ -15,7 +15,8 @@
 #include "kit/cache/message.h"
 
 struct cache_client {
-	pthread_mutex_t lock;	/* held from a request until its answer */
+	/* held from the sending of a request until the arrival of its answer */
+	pthread_mutex_t lock;
 	int socket;	/* socket to the keeper, or -1 if there is no keeper */
 	uint32_t serial;	/* serial number of the last request */
 };
@@ -23,7 +24,10 @@ struct cache_client {
 /* Initialises the client. If `socket` is -1, the worker has no cache. */
 bool cache_client_init(struct cache_client *client, int socket);
 
-/* Stores a hash under a token on disk. Returns NN_GENERAL_FAILURE if the hash was not stored. */
+/*
+ * Stores a hash under a token on disk. Returns NN_GENERAL_FAILURE if the keeper did not store the
+ * hash.
+ */
 enum nn_status cache_client_store(struct cache_client *client, const uint8_t *token,
 				  const uint8_t *hash, struct nn_error *err);
 
@@ -43,7 +47,7 @@ struct cached_parts {
 
 /*
  * Maps an entry of the engine's own cache; cached_parts_unmap() unmaps the entry. Returns
- * NN_GENERAL_FAILURE if no entry has this key.
+ * NN_GENERAL_FAILURE if no entry has the key `key`.
  */
 enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
 				struct cached_parts *plan, struct nn_error *err);
@@ -53,8 +57,8 @@ void cached_parts_unmap(struct cached_parts *plan);
 struct cache_entry {
 	const uint8_t *key;
 	/*
-	 * the entry belongs to the engine's own store, and replaces an older entry with the same
-	 * key
+	 * true: the entry belongs to the engine's own store, and replaces an older entry with the
+	 * same key
 	 */
 	bool is_own;
 	size_t model_size, data_size;	/* data_size is a multiple of BLOB_PAGE */
@@ -63,9 +67,9 @@ struct cache_entry {
 };
 
 /*
- * Stores an entry. Returns NN_GENERAL_FAILURE if a plan is already stored under this key or the
- * keeper fails, and NN_RESOURCE_EXHAUSTED_TRANSIENT if the client's user has stored too much
- * lately.
+ * Stores an entry. Returns NN_GENERAL_FAILURE if a plan is already stored under the entry's key or
+ * if the keeper fails. Returns NN_RESOURCE_EXHAUSTED_TRANSIENT if the client's user has stored too
+ * much lately.
  */
 enum nn_status cache_client_put(struct cache_client *client, const struct cache_entry *entry,
 				struct nn_error *err);

@@ -14,7 +14,10 @@ bool digest_init(void)
 
 	if (!algorithm)
 		algorithm = EVP_MD_fetch(NULL, "SHA256", NULL);
-	/* Compute a hash now, because the first use of libcrypto may load code from files. */
+	/*
+	 * Compute a hash before the sandbox forbids files, because the first use of libcrypto may
+	 * load code from files.
+	 */
 	return algorithm && digest("", 0, hash);
 }
 

@@ -12,9 +12,9 @@
 #define DIGEST_SIZE 32
 
 /*
- * Loads the algorithm from libcrypto. Must be called once, before the header's other functions, and
- * before the filter of system calls is loaded, because libcrypto reads its configuration file. Only
- * one thread may call digest_init(); the other functions are thread-safe.
+ * Loads SHA-256 from libcrypto. Must be called once, before the other functions of digest.h. Must
+ * be called before the filter of system calls is loaded, because libcrypto reads its configuration
+ * file. Only one thread may call digest_init(); the other functions are thread-safe.
  */
 bool digest_init(void);
 
@@ -22,14 +22,14 @@ bool digest_init(void);
 bool digest(const void *data, size_t size, uint8_t hash[DIGEST_SIZE]);
 
 /*
- * Begins a hash of data that is added by several calls. Returns NULL if memory runs out; later
- * calls with this NULL fail.
+ * Begins a hash of data that is added by several calls. Returns NULL if memory runs out;
+ * digest_end() fails for a context of NULL.
  */
 struct evp_md_ctx_st;
 struct evp_md_ctx_st *digest_begin(void);
 void digest_add(struct evp_md_ctx_st *context, const void *data, size_t size);
 
-/* Ends a hash and frees its context. Returns false if a call failed since digest_begin(). */
+/* Ends a hash and frees its context. Returns false if `context` is NULL or libcrypto fails. */
 bool digest_end(struct evp_md_ctx_st *context, uint8_t hash[DIGEST_SIZE]);
 
 #endif /* NN_KIT_DIGEST_H */

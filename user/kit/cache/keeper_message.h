@@ -8,19 +8,19 @@
 
 #include "kit/cache/message.h"
 
-/* The file name of the keeper's program, which is also its argv[0]. */
+/* The file name of the keeper's program. */
 #define KEEPER_PROGRAM "nnaccel-keeper"
 #define KEEPER_NAME "nnacceld-keeper"
 
 /*
- * The descriptor of the broker's socket in a keeper's process. A keeper's descriptors 0 and 1 are
- * empty files; descriptor 2 is the log.
+ * The descriptor of the broker's socket in a keeper's process. In a keeper's process, descriptors 0
+ * and 1 are empty files, and descriptor 2 is the log.
  */
 #define KEEPER_BROKER_FD 3
 
 #define KEEPER_SOCKET "keeper.sock"
 
-/* The header of the report that CACHE_SHOW returns. Rows follow the header. */
+/* The header of the report that CACHE_SHOW returns. The report's rows follow the header. */
 struct cache_report {
 	/* version of the keeper's index; empty before the index exists */
 	char version[160];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Messages between broker, workers, keeper and administrators. All messages are packets of one
- * format on sockets, and may carry a file. A worker's messages never contain its user, which the
- * broker tells the keeper.
+ * format on sockets, and may carry a file. A worker's messages to the keeper never contain the
+ * worker's user id; the broker sends the user id to the keeper.
  */
 #ifndef NN_KIT_MESSAGE_H
 #define NN_KIT_MESSAGE_H
@@ -16,8 +16,8 @@
 #define CACHE_TOKEN_SIZE 32
 
 /*
- * Maximum size of a cached plan's model part, which workers copy, and alignment of a cached plan's
- * data part.
+ * BLOB_MAX_MODEL is the maximum size of a cached plan's model part, which workers copy. BLOB_PAGE
+ * is the alignment of a cached plan's data part.
  */
 #define BLOB_MAX_MODEL (UINT64_C(64) << 20)
 #define BLOB_PAGE 4096
@@ -36,26 +36,29 @@ enum message_kind {
 	/* Requests of a worker to the keeper: */
 	CACHE_STORE = 1,	/* store `hash` for `token`, durably */
 	CACHE_QUERY = 2,	/* ask whether `hash` is stored for `token` */
-	/* requests to the engine's own cache; `token` contains the key of an entry: */
+	/*
+	 * Requests of a worker to the engine's own cache, where `token` contains the key of an
+	 * entry:
+	 */
 	CACHE_GET = 3,		/* get the entry; the answer carries the entry's file */
-	CACHE_NEW = 4,		/* get memory for an entry of the message's sizes */
+	CACHE_NEW = 4,		/* get memory for a new entry whose sizes the message contains */
 	CACHE_DONE = 5,		/* the worker has written and unmapped the entry's memory */
 	CACHE_DROP = 6,		/* remove the entry from the cache */
 	CACHE_NEW_OWN = 7,	/* like CACHE_NEW, for an entry of the engine's own store */
 	/* Answers of the keeper: */
 	/*
-	 * The request succeeded, or the hash is stored. The answer to CACHE_GET has `hash` and the
-	 * sizes; the entry's file begins with the data part.
+	 * The request succeeded; for CACHE_QUERY: the hash is stored. The answer to CACHE_GET
+	 * contains the entry's hash, sizes and file; the file begins with the data part.
 	 */
 	CACHE_YES = 11,
 	CACHE_NO,		/* the hash or entry does not exist */
 	CACHE_FAILED,		/* the keeper's index or its disk failed */
 	CACHE_LATER,		/* the worker's user stores entries too often */
 	/* Messages of the broker to a worker: */
-	WORKER_GO = 21,		/* the worker's user ids are mapped */
+	WORKER_GO = 21,		/* the broker has mapped the worker's user ids */
 	WORKER_SESSION,		/* serve the session whose file this message carries */
 	/* Messages of a worker to the broker: */
-	WORKER_READY,		/* the worker is sandboxed */
+	WORKER_READY,		/* the worker is sandboxed and ready for a session */
 	/* Messages of the broker to the keeper: */
 	KEEPER_SERVE,		/* serve user `uid` on the socket that this message carries */
 	KEEPER_END,		/* the keeper must end immediately */
@@ -65,14 +68,14 @@ enum message_kind {
 	CACHE_SHOW = 101,
 	/*
 	 * Check all plans, and get a file with a line for each fault. The answer's data_size is the
-	 * number of faults; its model_size is the number of plans checked.
+	 * number of faults, and the answer's model_size is the number of plans checked.
 	 */
 	CACHE_CHECK = 102,
 };
 
 #define CACHE_ALL_USERS UINT64_MAX
 
-/* A message. Fields that a message of this kind does not use are 0. */
+/* A message. Fields that the message's kind does not use are 0. */
 struct message {
 	uint32_t kind;			/* enum message_kind */
 	uint32_t serial;		/* serial number of a request and of its answer */
@@ -98,10 +101,11 @@ bool message_parse(const void *bytes, size_t size, enum message_way way, struct 
 bool message_send(int socket, const struct message *message, int file);
 
 /*
- * Receives a message by recvmsg() with `flags`. Sets *file to the file in the message, which the
- * caller closes, or to -1. The received file gets the lowest free descriptor. If the message has
- * several files, or if `file` is NULL, all received files are closed. Returns 1 for a message, 0 at
- * the end of the stream, or -1 with errno; errno is EPROTO for an invalid message.
+ * Receives a message by recvmsg() with `flags`. Sets *file to the descriptor of the message's file,
+ * which the caller closes, or to -1 if the message has no file. The received file gets the lowest
+ * free descriptor. If the message has several files, or if `file` is NULL, all received files are
+ * closed. Returns 1 for a message, 0 at the end of the stream, or -1 with errno; errno is EPROTO
+ * for an invalid message.
  */
 int message_receive(int socket, enum message_way way, int flags, struct message *message,
 		    int *file);

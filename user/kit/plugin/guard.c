@@ -2,8 +2,8 @@
 /*
  * Time limits for calls of plug-in functions. One thread watches all calls in progress, and sleeps
  * while there is no call. The thread of an overdue call may still write to the client's results, so
- * a signal stops this thread before the client is notified. If the plug-in blocks the signal, the
- * client is not notified, and sees only the worker's end.
+ * a signal stops the overdue thread before the client is notified. If the plug-in blocks the
+ * signal, the client is not notified, and sees only the worker's end.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,10 +25,13 @@
 #include "kit/plugin/guard.h"
 #include "kit/worker/worker.h"
 
-/* Time limit within which an overdue thread must stop after the signal. */
+/* Time limit within which the signal must have stopped the thread of an overdue call. */
 #define STOP_NS (NS_PER_S / 2)
 
-/* A plug-in's call in progress, stored in the caller's struct nna_engine_call. */
+/*
+ * A call of a plug-in's function that has not returned yet, stored in the caller's struct
+ * nna_engine_call.
+ */
 struct guard_call {
 	struct guard_call *next, **link;
 	const char *extension;
@@ -59,7 +62,7 @@ static struct timespec to_time(uint64_t ns)
 	return (struct timespec){ (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
 }
 
-/* Stops the interrupted thread for ever: this signal handler never returns. */
+/* A signal handler that never returns, and so stops the interrupted thread for ever. */
 static void on_stop(int signal)
 {
 	static uint32_t never;
@@ -96,7 +99,7 @@ __attribute__((noreturn)) static void end_worker(const struct guard_call *call)
 	_exit(WORKER_EXIT_OVERDUE);
 }
 
-/* Returns the call with the earliest deadline, or NULL. */
+/* Returns the call in progress with the earliest deadline, or NULL. */
 static const struct guard_call *find_first(void)
 {
 	const struct guard_call *first = guard.calls;
@@ -180,7 +183,10 @@ void nna_engine_call_begin(struct nna_engine_call *memory, const char *extension
 	pthread_mutex_unlock(&guard.lock);
 }
 
-/* If a call is overdue, nna_engine_call_end() blocks on the lock until the worker has ended. */
+/*
+ * If any call is overdue, nna_engine_call_end() blocks on the lock, because the watching thread
+ * holds the lock until the worker ends.
+ */
 void nna_engine_call_end(struct nna_engine_call *memory)
 {
 	struct guard_call *call = (struct guard_call *)memory;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A time limit for each call of a plug-in's function, from nna_engine_call_begin() to
+ * A time limit for each call of a plug-in's function. The time runs from nna_engine_call_begin() to
  * nna_engine_call_end(). If a call takes longer than the time limit, the client is notified and the
  * worker ends.
  */
 #ifndef NN_KIT_GUARD_H
 #define NN_KIT_GUARD_H
 
-/* The current work of a thread; its function fail() notifies the client. */
+/*
+ * A thread's current work for a client. The function fail() notifies the client if a plug-in's
+ * function is overdue.
+ */
 struct guard_job {
 	/*
 	 * Called after the job's thread was stopped for ever. The function fail() must not allocate
@@ -17,8 +20,8 @@ struct guard_job {
 };
 
 /*
- * Starts the thread that enforces the time limit; calls have no limit without this thread. Returns
- * 0 or an errno.
+ * Starts the thread that enforces the time limit. Without a call of guard_start(), calls of
+ * plug-ins have no time limit. Returns 0 or an errno.
  */
 int guard_start(unsigned int bound_s);
 

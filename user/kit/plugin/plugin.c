@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Plug-ins of an engine. An accepted plug-in's descriptor was checked in full; models may use the
- * plug-in's types, and clients see its extension. The file plugin_call.c calls the functions of
- * plug-ins.
+ * Plug-ins of an engine. After a plug-in's whole descriptor has been checked, the plug-in is
+ * accepted. Models may use an accepted plug-in's types, and clients see its extension. The file
+ * plugin_call.c calls the functions of plug-ins.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -28,7 +28,7 @@ struct plugin {
 	uint16_t prefix;
 	/* the extension's types and operations, as listed for clients */
 	struct nn_device_extension_item *items;
-	/* plug-in's operations; an OEM_OPERATION is last */
+	/* plug-in's operations; if the plug-in has an OEM_OPERATION, it is last */
 	struct nna_engine_plugin_operation *operations;
 	uint32_t num_operations;
 };
@@ -202,7 +202,7 @@ static enum nn_status check_attributes(const struct nnx_extension *x, struct nn_
 	return NN_OK;
 }
 
-/* Copies the fields that exist in the descriptor's version. */
+/* Copies the fields that exist in the descriptor's version, and sets newer fields to 0. */
 static enum nn_status read_descriptor(const struct nnx_extension *from, struct nnx_extension *x,
 				      struct nn_error *err)
 {
@@ -239,7 +239,7 @@ static enum nn_status check_descriptor(const struct nnx_extension *x, struct nn_
 
 /* ---- acceptance ---- */
 
-/* Fills in the description of the extension that clients get. */
+/* Fills in the description of a plug-in's extension, which clients get. */
 static void fill_list(const struct plugin *p, struct nn_device_extension *told)
 {
 	const struct nnx_extension *x = &p->descriptor;
@@ -298,7 +298,10 @@ static enum nn_status join(struct plugin *p, struct nn_error *err)
 	return NN_OK;
 }
 
-/* Returns the name of the first extension that the plug-in needs and that is missing, or NULL. */
+/*
+ * Returns the name of the first missing extension among the extensions that the plug-in needs, or
+ * NULL.
+ */
 static const char *missing_need(const struct nnx_extension *x)
 {
 	for (uint32_t i = 0; i < x->num_needs; i++)
@@ -393,7 +396,10 @@ static const struct plugin *find_plugin(uint16_t prefix)
 	return NULL;
 }
 
-/* Checks an operand of a plug-in's type. The engine checks the types of its own extensions. */
+/*
+ * Checks an operand whose type a plug-in defines. Accepts operands of the engine's own extensions,
+ * which the engine itself checks.
+ */
 static enum nn_status check_operand(const struct nn_operand *o, struct nn_error *err)
 {
 	const struct plugin *p = find_plugin((uint32_t)o->type >> 16);

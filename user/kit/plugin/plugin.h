@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions for an engine's plug-ins that only libnnaccel-engine itself calls. */
+/* Internal functions of libnnaccel-engine for an engine's plug-ins. */
 #ifndef NN_KIT_PLUGIN_H
 #define NN_KIT_PLUGIN_H
 
@@ -8,11 +8,11 @@
 /* Returns the descriptions of the accepted plug-ins' extensions, as listed for clients. */
 const struct nn_device_extension *plugin_extensions(uint32_t *count);
 
-/* Checks an operand's extension data by a call of the plug-in that defines the operand's type. */
+/* Calls the plug-in that defines an operand's type to check the operand's extension data. */
 enum nn_status plugin_check_data(const struct nnx_type *type, const struct nn_operand *operand,
 				 struct nn_error *err);
 
-/* Checks an attribute by a call of the plug-in that defines the attribute's type. */
+/* Calls the plug-in that defines an attribute's type to check the attribute. */
 enum nn_status plugin_check_attribute(const struct nnx_attribute_type *type,
 				      const struct nn_attribute *attribute, struct nn_error *err);
 

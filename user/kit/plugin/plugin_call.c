@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls the functions of plug-ins: prepares the arguments, provides the services that these
- * functions may use, and checks their results.
+ * Calls the functions of plug-ins: prepares the arguments, provides services to the called
+ * functions, and checks the results.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@
 _Static_assert(NNX_MAX_RANK == NN_MAX_RANK, "the ranks of plug-ins are ours");
 
 /*
- * A block of memory that a plug-in allocated, freed when the call ends. A header of 64 bytes
- * precedes the memory.
+ * A block of memory that a plug-in allocated; call_end() frees the block. A header of ALIGN bytes
+ * precedes the memory of a block.
  */
 struct block {
 	struct block *next;
@@ -114,7 +114,7 @@ static enum nn_status call_end(struct call *c, enum nnx_status result, enum nn_s
 		       c->reason.message[0] ? c->reason.message : "it fails without a reason");
 }
 
-/* Passes the plug-in the client's attributes that belong to `extension`. */
+/* Passes to the plug-in those of the client's attributes that belong to `extension`. */
 static bool call_take_attributes(struct call *c, const char *extension,
 				 const struct nn_attributes *from,
 				 const struct nnx_attribute **list, uint32_t *count)
@@ -137,7 +137,7 @@ static bool call_take_attributes(struct call *c, const char *extension,
 	return true;
 }
 
-/* Passes the plug-in an operation's operands as the model declares them. */
+/* Passes to the plug-in an operation's operands, as the model declares the operands. */
 static bool call_declare(struct call *c, const struct nn_operand *operands,
 			 const struct nn_operation *o)
 {
@@ -246,8 +246,8 @@ enum nn_status nna_engine_plugin_check(const struct nna_engine_plugin_operation 
 /* ---- compiling ---- */
 
 /*
- * Copies the constants of an operation, so that the client cannot change their values during the
- * call.
+ * Copies the constants of an operation, so that the client cannot change the constants during the
+ * plug-in's call.
  */
 static bool set_constants(struct call *c, const struct nn_model *model,
 			  const struct nn_subgraph *s, const struct nn_operation *o)

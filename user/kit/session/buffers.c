@@ -10,13 +10,13 @@
 /* ---- a new buffer ---- */
 
 /*
- * The operand that a buffer must match, merged from the roles examined so far. A struct merged
- * holds references to the models of the roles examined so far.
+ * The operand that a buffer must match: type and dimensions merged from the buffer's roles. A
+ * struct merged holds references to the models of the merged roles.
  */
 struct merged {
 	struct nn_operand operand;
 	struct loaded_model **models;
-	struct form **forms;		/* forms of `models`, each with a reference */
+	struct form **forms;		/* prepared forms of `models`, each with a reference */
 	struct nna_engine_role *roles;	/* for the engine */
 	uint32_t count;			/* number of elements of `models`, `forms` and `roles` */
 };
@@ -69,7 +69,7 @@ static enum nn_status check_capacity(const struct nn_operand *operand, uint64_t 
 	struct nn_operand known = *operand;
 	uint32_t size;
 
-	/* Replace each unknown dimension by 1 to compute the smallest size. */
+	/* Replace each unknown dimension by 1 to compute the smallest size of a tensor. */
 	for (uint32_t i = 0; i < known.rank; i++)
 		known.dims[i] = known.dims[i] ? known.dims[i] : 1;
 	if (!known.rank) {
@@ -236,7 +236,7 @@ void buffers_forget(struct buffers *buffers, uint32_t grant)
 	destroy_all(buffers->engine, gone);
 }
 
-/* Lets the engine copy between a buffer in the engine's layout and other memory. */
+/* Calls the engine to copy between a buffer in the engine's layout and other memory. */
 static enum nn_status convert(struct buffers *buffers, struct buffer *buffer,
 			      const struct command *command, struct mapping *const maps[2],
 			      struct nn_error *err)
@@ -279,7 +279,7 @@ enum nn_status buffers_copy(struct buffers *buffers, struct grants *grants,
 
 /* ---- executions ---- */
 
-/* Returns the size of a tensor with the given shape in bytes; 0 if a dimension is 0. */
+/* Returns the size in bytes of a tensor with the given shape; 0 if a dimension is 0. */
 static uint64_t shape_size(int32_t type, uint32_t rank, const uint32_t *dims)
 {
 	const struct nn_type_info *info = nn_type_info_of(type);

@@ -41,8 +41,8 @@ struct buffer *buffers_get(struct buffers *buffers, uint32_t grant);
 void buffers_put(struct buffers *buffers, struct buffer *buffer);
 
 /*
- * Handles NNACCEL_DO_FORGET_GRANT: destroys the buffer now or, if the buffer is in use, after its
- * last use.
+ * Handles NNACCEL_DO_FORGET_GRANT: destroys the grant's buffer now or, if the buffer is in use,
+ * after the buffer's last use.
  */
 void buffers_forget(struct buffers *buffers, uint32_t grant);
 
@@ -51,17 +51,17 @@ enum nn_status buffers_copy(struct buffers *buffers, struct grants *grants,
 			    const struct command *command, struct nn_error *err);
 
 /*
- * Handles NNACCEL_DO_BUFFER. Sets *layout to the engine's choice, an enum nnaccel_layout. Returns
- * NN_INVALID_ARGUMENT if a model has no operand for a role, if roles differ in type or shape, or if
- * the buffer's size is wrong. The buffer must have the size of the shape or, if a dimension is
- * unknown, a multiple of the shape's smallest size.
+ * Handles NNACCEL_DO_BUFFER. Sets *layout to the layout that the engine chooses, an enum
+ * nnaccel_layout. Returns NN_INVALID_ARGUMENT if a model has no operand for a role, if the operands
+ * of roles differ in type or shape, or if the buffer's size is wrong. The buffer must have the size
+ * of the operand's shape or, if a dimension is unknown, a multiple of the operand's smallest size.
  */
 enum nn_status buffer_judge(struct buffers *buffers, struct models *models,
 			    const struct command *command, uint32_t *layout, struct nn_error *err);
 
 /*
- * Checks that input buffers hold exactly the bytes of their arguments' shapes; returns
- * NN_INVALID_ARGUMENT otherwise. The engine checks all other properties of arguments.
+ * Returns NN_INVALID_ARGUMENT if an input buffer's size differs from the size of its argument's
+ * shape. The engine, not buffer_check_inputs(), checks all other properties of arguments.
  */
 enum nn_status buffer_check_inputs(const struct models *models,
 				   const struct loaded_model *loaded,

@@ -125,8 +125,8 @@ static enum nn_status check_wire(const struct command *c, struct nn_error *err)
 }
 
 /*
- * Checks a copy between the first grant, which is a buffer, and the second grant. Write access is
- * checked only for grant `to`, because all grants are readable.
+ * Checks a command to copy between the command's first grant, which is a buffer, and its second
+ * grant. Write access is checked only for grant `to`, because all grants are readable.
  */
 static enum nn_status check_copy(const struct command *c, uint32_t to, struct nn_error *err)
 {

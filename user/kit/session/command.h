@@ -11,7 +11,7 @@
 #include <linux/nnaccel.h>
 #include <nnaccel/engine_model.h>
 
-/* A command and its arrays. The pointers refer to the parsed buffer. */
+/* A command and its arrays. The pointers point into the buffer that was parsed. */
 struct command {
 	const struct nnaccel_cmd *head;
 	const struct nnaccel_grant *grants;	/* head->num_grants */
@@ -20,15 +20,16 @@ struct command {
 	const struct nnaccel_cmd_role *roles;	/* head->num_roles */
 	/* encoded attributes of head->attributes_size bytes */
 	const void *attributes;
-	/* array of head->num_formats formats, one for each formatted grant */
+	/* array of head->num_formats formats, one for each grant of formatted memory */
 	const struct nnaccel_format *formats;
 };
 
 /*
- * Parses a command of `size` bytes at an 8-byte aligned address. Checks counts, indices and ranges
- * in grants, and that outputs are writable. Returns NN_OK or NN_GENERAL_FAILURE; the kernel never
- * sends a command that fails these checks. Even after a failure, `head` points to the command's
- * unchecked header, if `size` is large enough for a header.
+ * Parses a command of `size` bytes at an 8-byte aligned address. Checks counts, indices and the
+ * ranges of arguments in grants, and that outputs are writable. Returns NN_OK or
+ * NN_GENERAL_FAILURE. The kernel never sends a command for which command_parse() fails. Even after
+ * a failure, `head` points to the command's unchecked header, if `size` is large enough for a
+ * header.
  */
 enum nn_status command_parse(const void *buffer, size_t size, struct command *command,
 			     struct nn_error *err);

@@ -19,13 +19,14 @@
 
 /* All grants of this process: a list with a struct grants for each client. */
 static struct {
-	pthread_mutex_t lock;	/* locked before the lock of a client */
+	/* if `lock` and the lock of a struct grants are both taken, `lock` is first */
+	pthread_mutex_t lock;
 	struct grants *list;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /*
- * Returns the protection for mmap(). Memory that no CPU can map gets an address range that cannot
- * be accessed.
+ * Returns the protection for mmap(). For memory that no CPU can map, returns PROT_NONE, which only
+ * reserves addresses.
  */
 static int mmap_prot(uint32_t prot)
 {
@@ -55,8 +56,8 @@ static bool take_away(struct mapping *m)
 }
 
 /*
- * Handles SIGBUS on the thread that accessed the memory. The thread holds no lock of this file,
- * because no code accesses client memory under such a lock.
+ * Handles SIGBUS on the thread that accessed the memory. The thread holds no lock of grants.c,
+ * because no code accesses client memory under a lock of grants.c.
  */
 static void on_bus_error(int signal, siginfo_t *info, void *context)
 {
@@ -147,10 +148,11 @@ static void unmap(struct grants *grants, struct mapping *m)
 }
 
 /*
- * Unmaps stale and unused mappings. The caller holds grants->lock; sweep() releases it while it
- * notifies the engine, because the engine may be slow. During the notification, the mapping stays
- * in the list for the SIGBUS handler and grants_revoke(); only the thread that set `leaves` removes
- * the mapping. When an image is unmapped, the mappings of its planes may also become unused.
+ * Unmaps stale and unused mappings. The caller holds grants->lock; sweep() releases the lock while
+ * it notifies the engine, because the engine may be slow. While sweep() notifies the engine, the
+ * mapping stays in the list for the SIGBUS handler and grants_revoke(). Only the thread that set
+ * the mapping's flag `leaves` removes the mapping. When an image is unmapped, the mappings of its
+ * planes may also become unused.
  */
 static void sweep(struct grants *grants)
 {
@@ -166,8 +168,9 @@ static void sweep(struct grants *grants)
 }
 
 /*
- * Finds a grant's mapping. A new grant may have the number of an old grant that another thread is
- * still forgetting. A mapping whose length differs from the new grant's belongs to the old grant.
+ * Finds a grant's mapping. A new grant may have the number of an old grant whose mapping another
+ * thread has not removed yet. A mapping whose length differs from the length of the new grant
+ * belongs to an old grant of the same number.
  */
 static struct mapping *find(struct grants *grants, const struct nnaccel_grant *grant)
 {
@@ -183,7 +186,7 @@ static enum nn_status map(struct grants *grants, const struct nnaccel_grant *gra
 			  const struct nnaccel_format *format, struct mapping **mapping,
 			  struct nn_error *err);
 
-/* Maps the files of planes outside the pool's own file. */
+/* Maps the files of an image's planes that are not in the file of the pool. */
 static enum nn_status map_others(struct grants *grants, struct mapping *m, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;
@@ -306,8 +309,8 @@ static enum nn_status sync_one(struct grants *grants, const struct mapping *mapp
 
 	while (session_call(grants->session, NNACCEL_SESSION_SYNC, &sync)) {
 		/*
-		 * Ignore EOPNOTSUPP, which the ioctl returns for files, unless the grant's flags
-		 * say that the memory needs a sync.
+		 * Ignore EOPNOTSUPP unless the grant has NNACCEL_PROT_SYNC. The ioctl returns
+		 * EOPNOTSUPP for files, which need no sync.
 		 */
 		if (errno == EOPNOTSUPP && !(mapping->prot & NNACCEL_PROT_SYNC))
 			return NN_OK;
@@ -329,7 +332,7 @@ enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping,
 		if (!mapping->others[i] || (status && !(flags & NNACCEL_SYNC_END)))
 			continue;
 		one = sync_one(grants, mapping->others[i], flags, err);
-		/* End the accesses that were begun before the failure. */
+		/* After a failure, end the accesses that sync_one() has already begun. */
 		if (one && !(flags & NNACCEL_SYNC_END)) {
 			struct nn_error ignored = { "" };
 

@@ -16,7 +16,10 @@
 #include <nnaccel/engine.h>
 #include <nnaccel/engine_model.h>
 
-/* A mapping in use. Code outside grants.c may use only `base`, `length` and mapping_is_broken(). */
+/*
+ * A mapping of memory that the kernel has granted. Code outside grants.c may use only `base`,
+ * `length` and mapping_is_broken().
+ */
 struct mapping {
 	struct mapping *next;
 	void *base;
@@ -28,13 +31,13 @@ struct mapping {
 	struct nnaccel_format format;
 	/* Mapping of each plane that is in another file; NULL for other planes. */
 	struct mapping *others[NNACCEL_MAX_PLANES];
-	bool is_foreign;	/* the memory or one of its planes belongs to another driver */
+	bool is_foreign; /* true: the memory or one of its planes belongs to another driver */
 	unsigned int users;
-	bool stale;		/* the mapping must not be used for new executions */
-	/* a thread is notifying the engine, and will then unmap the memory */
+	bool stale;		/* true: new executions must not use the mapping */
+	/* true: a thread is notifying the engine that the memory will be unmapped */
 	bool leaves;
 	atomic_bool broken;
-	atomic_bool told;	/* the engine has received the mapping */
+	atomic_bool told;	/* true: the engine has been told of the mapping */
 };
 
 struct grants {
@@ -45,52 +48,56 @@ struct grants {
 	/* protects the list and all fields of its mappings except `broken` */
 	pthread_mutex_t lock;
 	struct mapping *mappings;
-	bool revoked;		/* no new memory may be mapped; protected by `lock` */
+	bool revoked;		/* true: no memory may be mapped any more; protected by `lock` */
 };
 
 /*
  * Creates an empty list of mappings for a session, and installs a SIGBUS handler. If a thread
  * accesses memory beyond the end of a truncated file, the handler replaces the whole mapping by
- * private zeroes and marks it broken. The interrupted thread continues with the zeroes, and its
- * execution fails at the end.
+ * private zeroes and marks the mapping broken. The thread that received SIGBUS continues with the
+ * zeroes, and its execution fails at the end.
  */
 bool grants_init(struct grants *grants, const struct nna_engine *engine, int session);
 
 /*
- * Called after the end of the session. Replaces all mapped memory by private zeroes, which threads
- * that use the mappings may still read and write. After grants_revoke(), grants_get() maps no
- * memory. Does not call the engine.
+ * Must be called only after the end of the session. Replaces all mapped memory by private zeroes,
+ * which threads that use the mappings may still read and write. After grants_revoke(), grants_get()
+ * maps no memory. grants_revoke() does not call the engine.
  */
 void grants_revoke(struct grants *grants);
 
 /* Returns whether the engine may pass granted memory to drivers. */
 bool grants_reach_drivers(const struct grants *grants);
 
-/* Unmaps unused memory that is still mapped after grants_revoke(), and notifies the engine. */
+/* Unmaps unused memory that grants_revoke() has replaced by zeroes, and notifies the engine. */
 void grants_sweep(struct grants *grants);
 
 /* Unmaps all grants. No mapping may be in use. */
 void grants_free(struct grants *grants);
 
 /*
- * Returns the mapping of a grant, with the grant's protection. Maps the grant if it is not yet
- * mapped. The caller must later call grants_put(). `format` is the format of a grant with
- * NNACCEL_PROT_FORMATTED, and otherwise NULL.
+ * Returns the mapping of a grant, with the grant's protection. Maps the grant's memory if the
+ * memory is not yet mapped. The caller must later call grants_put(). `format` is the format of a
+ * grant with NNACCEL_PROT_FORMATTED, and otherwise NULL.
  */
 enum nn_status grants_get(struct grants *grants, const struct nnaccel_grant *grant,
 			  const struct nnaccel_format *format, struct mapping **mapping,
 			  struct nn_error *err);
 
-/* Ends a use of a mapping. Does nothing for NULL. */
+/* Releases a mapping that grants_get() returned. Does nothing if `mapping` is NULL. */
 void grants_put(struct grants *grants, struct mapping *mapping);
 
-/* Unmaps a grant that the kernel has ended: now or, if the grant is in use, after its last use. */
+/*
+ * Unmaps the memory of a grant that the kernel has ended. If a mapping of the grant is in use, the
+ * memory is unmapped after the last use.
+ */
 void grants_forget(struct grants *grants, uint32_t grant);
 
 /*
  * Begins an access of a burst's request to a mapping; `flags` are NNACCEL_SYNC_READ and
- * NNACCEL_SYNC_WRITE. Ends the access if `flags` also have NNACCEL_SYNC_END. Burst requests need
- * grants_sync() for memory that a device uses; for a file, the function does nothing.
+ * NNACCEL_SYNC_WRITE. If `flags` also have NNACCEL_SYNC_END, ends the access instead. Burst
+ * requests need grants_sync() for memory that a device uses; for a file, grants_sync() does
+ * nothing.
  */
 enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping, uint32_t flags,
 			   struct nn_error *err);
@@ -98,7 +105,10 @@ enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping,
 /* Returns a description of a mapping for the engine. */
 struct nna_engine_region mapping_region(const struct mapping *mapping);
 
-/* Returns true if an access has hit memory that no longer exists. */
+/*
+ * Returns true if a thread has accessed a part of the mapping that no longer exists because the
+ * file was truncated.
+ */
 bool mapping_is_broken(struct mapping *mapping);
 
 #endif /* NN_KIT_GRANTS_H */

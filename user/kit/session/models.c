@@ -14,7 +14,8 @@
 
 /* The models of all clients of this process: a list with a struct models for each client. */
 static struct {
-	pthread_mutex_t lock;	/* locked before the lock of a struct models */
+	/* if `lock` and the lock of a struct models are both taken, `lock` is first */
+	pthread_mutex_t lock;
 	struct models *list;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -117,8 +118,8 @@ enum nn_status models_map_pools(struct models *models, const struct command *com
 	loaded->num_pools = count;
 	for (uint32_t i = 0; i < count; i++) {
 		/*
-		 * A grant without NNACCEL_PROT_READ is memory whose exporting driver has failed the
-		 * access.
+		 * If a grant lacks NNACCEL_PROT_READ, the driver that exported the memory has
+		 * refused access.
 		 */
 		if (!(command->grants[first + i].prot & NNACCEL_PROT_READ))
 			continue;
@@ -214,8 +215,8 @@ static enum nn_status load(struct models *models, const struct command *command,
 }
 
 /*
- * Returns whether a constant can be read. Reads the constant's last byte, which is missing if the
- * file was truncated.
+ * Returns whether a constant can be read. Reads the constant's last byte, because the read raises
+ * SIGBUS if the file was truncated.
  */
 static bool can_be_read(const void *data, const struct nn_location *at)
 {
@@ -269,8 +270,8 @@ enum nn_status models_add(struct models *models, struct loaded_model *loaded, st
 	loaded->users = 1;
 	loaded->device_bytes = memory_of(models, loaded->first.prepared).device;
 	/*
-	 * Keep the first form of a model that was loaded from a cache, because only the first form
-	 * has the signature.
+	 * Take an additional reference to the first form of a model that was loaded from a cache,
+	 * because only the first form knows the model's inputs and outputs.
 	 */
 	loaded->first.users = loaded->model ? 1 : 2;
 	pthread_mutex_lock(&models->lock);
@@ -339,7 +340,10 @@ static struct loaded_model **find(struct models *models, uint64_t number)
 	return link;
 }
 
-/* Returns the model's current form, with a reference. The caller holds models->lock. */
+/*
+ * Returns the model's current form and takes a reference to the form. The caller holds
+ * models->lock.
+ */
 static struct form *take_form(struct loaded_model *loaded)
 {
 	struct form *form = atomic_load(&loaded->form);
@@ -364,8 +368,9 @@ struct loaded_model *models_get(struct models *models, uint64_t number, struct f
 }
 
 /*
- * Drops a reference to a form. If the dropped reference was the last, returns the form's prepared
- * model, which the caller releases; otherwise returns NULL. The caller holds models->lock.
+ * Drops a reference to a model's prepared form. If the dropped reference was the last, returns the
+ * form's prepared model, which the caller releases; otherwise returns NULL. The caller holds
+ * models->lock.
  */
 static void *drop_form(struct form *form)
 {
@@ -393,7 +398,7 @@ void models_put(struct models *models, struct loaded_model *loaded, struct form 
 
 	pthread_mutex_lock(&models->lock);
 	prepared = form ? drop_form(form) : NULL;
-	/* Keep the reference to the model until the model's form is released. */
+	/* Drop the reference to the model only after the model's form has been released. */
 	if (!prepared)
 		last = --loaded->users == 0;
 	pthread_mutex_unlock(&models->lock);
@@ -429,8 +434,9 @@ void models_put_form(struct models *models, struct loaded_model *loaded, struct 
 }
 
 /*
- * Replaces the form of the model whose prepared form is `prepared` by the form `better`. Returns
- * the model, with a reference, or NULL if the model is gone. The caller holds all.lock.
+ * Finds the model whose current form is `prepared`, and replaces the form by `better`. Returns the
+ * model, to which it takes a reference, or NULL if the model no longer exists. The caller holds
+ * all.lock.
  */
 static struct loaded_model *exchange(struct models *models, const void *prepared,
 				     struct form *better, struct form **old)

@@ -16,9 +16,15 @@
 #include "kit/session/command.h"
 #include "kit/session/grants.h"
 
-/* A form of a prepared model: the first one, or a better one by which the engine replaced it. */
+/*
+ * A prepared form of a model: the first form, or a better form by which the engine replaced an
+ * older form.
+ */
 struct form {
-	/* The engine's prepared model; NULL before its preparation and after its release. */
+	/*
+	 * The engine's prepared model; NULL before the preparation and after the release of the
+	 * form.
+	 */
 	void *prepared;
 	unsigned int users;
 };
@@ -36,14 +42,14 @@ struct loaded_model {
 	 */
 	struct nn_attributes *attributes;
 	struct form first;
-	/* Form for executions that begin now; NULL until models_add(). */
+	/* The current form, which new executions use; NULL until models_add(). */
 	_Atomic(struct form *) form;
-	bool is_cached;			/* the model is in the engine's own cache */
+	bool is_cached;			/* true: the model is stored in the engine's own cache */
 	uint8_t key[DIGEST_SIZE];	/* key of the model's entry in the engine's own cache */
 	struct cached_parts cached;	/* cache entry from which the model was loaded, if any */
 	struct mapping **pools;	/* mappings of the pools; NULL for a pool that cannot be mapped */
 	uint32_t num_pools;
-	struct nn_pool *copies;		/* private memory, used in place of the pools */
+	struct nn_pool *copies;	/* private copies of constants, used in place of the pools */
 	uint32_t num_copies;
 };
 
@@ -53,7 +59,7 @@ struct models {
 	struct grants *grants;
 	struct cache_client *cache;
 	struct cache_files files;	/* numbers of files in a client's cache entry */
-	bool lazy;			/* models are compiled at their first execution */
+	bool lazy;	/* true: the engine compiles a model at the model's first execution */
 	pthread_mutex_t lock;	/* protects the list, and `users`, forms and `key` of each model */
 	struct loaded_model *list;
 };
@@ -67,7 +73,10 @@ bool models_init(struct models *models, const struct nna_engine *engine, struct 
  */
 void models_limit_device(uint64_t bytes);
 
-/* Releases all models that were not forgotten. No model may be in use. */
+/*
+ * Releases all models that the client has not released by NNACCEL_DO_FORGET_MODEL. No model may be
+ * in use.
+ */
 void models_free(struct models *models);
 
 /*
@@ -82,38 +91,43 @@ enum nn_status models_prepare(struct models *models, const struct command *comma
 			      struct nn_error *err);
 
 /*
- * Sets *memory to the memory use of prepared model `number`, or to zeroes if no model has this
- * number.
+ * Sets *memory to the memory use of the prepared model `number`, or to zeroes if the model does not
+ * exist.
  */
 void models_memory(struct models *models, uint64_t number, struct nnaccel_model_memory *memory);
 
 /*
  * Handles NNACCEL_DO_PREPARE_CACHED: prepares a model from saved parts. Returns NN_GENERAL_FAILURE
- * if the keeper does not know the parts' hash or the parts are damaged.
+ * if the keeper has not stored the hash of the parts, or if the parts are damaged.
  */
 enum nn_status models_prepare_cached(struct models *models, const struct command *command,
 				     struct nn_error *err);
 
 /*
  * Handles NNACCEL_DO_CACHE_SAVE. If the result is NN_OK or NN_OUTPUT_INSUFFICIENT_SIZE, `sizes`
- * contains the size of each part. All sizes are 0 if the model has not been compiled yet.
+ * contains the size of each part. All elements of `sizes` are 0 if the model has not been compiled
+ * yet.
  */
 enum nn_status models_save(struct models *models, const struct command *command, uint64_t *sizes,
 			   struct nn_error *err);
 
-/* A model that was compiled from a private copy and will be cached. */
+/*
+ * A model that the engine compiled from a private copy, and that models_store_own_cache() stores in
+ * the cache.
+ */
 struct own_cache_work;
 
 /*
  * Handles NNACCEL_DO_PREPARE with NNACCEL_PREPARE_CACHE. Loads the model's plan from the cache or,
- * if it is not cached, compiles the model with a private copy of its constants. Sets *work to NULL,
- * or to work for models_store_own_cache(), which is called after the client has its answer.
+ * if the plan is not cached, compiles the model with a private copy of its constants. Sets *work to
+ * NULL or, if the plan must be cached, to the argument of models_store_own_cache(). The caller
+ * calls models_store_own_cache() after answering the client.
  */
 enum nn_status models_prepare_own_cache(struct models *models, const struct command *command,
 					struct own_cache_work **work, struct nn_error *err);
 void models_store_own_cache(struct models *models, struct own_cache_work *work);
 
-/* If an older form of a model was cached, replaces it in the cache by the new form. */
+/* If an older form of a model is in the cache, replaces the cached form by the new form. */
 void models_keep_again(struct models *models, struct loaded_model *loaded);
 
 /*
@@ -121,7 +135,10 @@ void models_keep_again(struct models *models, struct loaded_model *loaded);
  * ----
  */
 
-/* Makes a private copy of a range of a grant, because the client may still write the grant. */
+/*
+ * Makes a private copy of a range of a grant, because the client may still write to the grant's
+ * memory.
+ */
 enum nn_status models_copy(struct models *models, const struct nnaccel_grant *grant,
 			   uint64_t offset, size_t length, void **copy, struct nn_error *err);
 
@@ -130,8 +147,9 @@ enum nn_status models_copy_wire(struct models *models, const struct command *com
 				struct nn_error *err);
 
 /*
- * Maps the grants from number `first` on as pools. Unless need_all is set, skips pools that cannot
- * be mapped, so that only operations which read these pools are affected.
+ * Maps the command's grants `first`, `first` + 1 and so on as the model's pools. Unless need_all is
+ * set, skips pools that cannot be mapped, so that only operations that read the skipped pools are
+ * affected.
  */
 enum nn_status models_map_pools(struct models *models, const struct command *command,
 				uint32_t first, bool need_all, struct loaded_model *loaded, struct nn_error *err);
@@ -142,13 +160,15 @@ struct nna_engine_preparation models_how(const struct models *models,
 					 const struct loaded_model *loaded);
 
 /*
- * Decodes the attributes of a command, lets the engine check the attributes, and adds them to the
- * model.
+ * Decodes the attributes of a command, calls the engine to check the attributes, and adds the
+ * attributes to the model.
  */
 enum nn_status models_take_attributes(struct models *models, const struct command *command,
 				      struct loaded_model *loaded, struct nn_error *err);
 
-/* Decodes a model from a private copy of its wire form. The command's pools must be mapped. */
+/*
+ * Decodes a model from a private copy of the serialised model. The command's pools must be mapped.
+ */
 enum nn_status models_decode(const struct command *command, const void *wire,
 			     struct loaded_model *loaded, struct nn_error *err);
 
@@ -157,7 +177,8 @@ enum nn_status models_check(const struct models *models, const struct nn_model *
 			    struct nn_error *err);
 
 /*
- * Lets the engine check the attributes of a preparation or an execution; `attributes` may be NULL.
+ * Calls the engine to check the attributes of a preparation or an execution; `attributes` may be
+ * NULL.
  */
 enum nn_status models_check_attributes(const struct models *models,
 				       const struct nn_attributes *attributes, bool is_execution,
@@ -175,9 +196,9 @@ enum nn_status models_add(struct models *models, struct loaded_model *loaded, st
 void models_discard(struct models *models, struct loaded_model *loaded);
 
 /*
- * Returns the model with this number, or NULL. The caller releases the model by models_put().
- * Unless `form` is NULL, models_get() also takes a reference to the model's current form, and
- * models_put() releases it.
+ * Returns the model `number`, or NULL if the model does not exist. The caller releases the model by
+ * models_put(). Unless `form` is NULL, models_get() also takes a reference to the model's current
+ * form, and models_put() drops the form's reference.
  */
 struct loaded_model *models_get(struct models *models, uint64_t number, struct form **form);
 void models_put(struct models *models, struct loaded_model *loaded, struct form *form);
@@ -190,12 +211,15 @@ struct form *models_form(struct models *models, struct loaded_model *loaded);
 void models_put_form(struct models *models, struct loaded_model *loaded, struct form *form);
 
 /*
- * Handles NNACCEL_DO_FORGET_MODEL: frees the model now or, if it is being executed, after its last
- * execution.
+ * Handles NNACCEL_DO_FORGET_MODEL: frees the model now or, if the model is being executed, after
+ * its last execution.
  */
 void models_forget(struct models *models, uint64_t number);
 
-/* Returns NN_GENERAL_FAILURE if an access found that the file of a mapping was truncated. */
+/*
+ * Returns NN_GENERAL_FAILURE if a thread has accessed a mapping beyond the end of its truncated
+ * file.
+ */
 enum nn_status mappings_check(struct mapping *const *mappings, uint32_t count,
 			      struct nn_error *err);
 

@@ -2,9 +2,10 @@
 /*
  * The engine's own cache of plans. A plan's key is the hash of the compiler's inputs: serialised
  * model, constants, preference and attributes. The keeper empties the index if the engine's build
- * or the CPU changes. A client that changes its constants during the call may load a wrong plan,
- * but harms only itself. If no plan has the key, the model is compiled with a private copy of the
- * constants. A plan compiled from a private copy is cached under the key of this copy.
+ * or the CPU changes. A client that changes its constants during the preparation may get a plan for
+ * other constants, but harms only itself. If no plan has the key, the model is compiled with a
+ * private copy of the constants. A plan compiled from a private copy is cached under the key of the
+ * private copy.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,11 +21,14 @@ struct own_cache_work {
 	void *wire;
 	size_t wire_size;
 	uint32_t preference;
-	/* Model compiled with copied constants, with a reference; NULL before the compilation. */
+	/*
+	 * Model compiled with copied constants; `loaded` holds a reference. NULL before the
+	 * compilation.
+	 */
 	struct loaded_model *loaded;
 };
 
-/* Calls a function for each constant in a pool. */
+/* Calls a function for each of a model's constants that is in a pool. */
 static void each_constant(const struct nn_model *model,
 			  void (*act)(const struct nn_location *at, void *data), void *data)
 {
@@ -66,7 +70,7 @@ static void hash_attributes(struct evp_md_ctx_st *context, const struct nn_attri
 
 /*
  * The lengths and offsets of constants are not hashed separately, because the serialised model
- * contains them.
+ * contains the lengths and offsets.
  */
 static enum nn_status make_key(const struct own_cache_work *work, const struct loaded_model *loaded,
 			       uint8_t key[DIGEST_SIZE], struct nn_error *err)
@@ -86,16 +90,16 @@ static enum nn_status make_key(const struct own_cache_work *work, const struct l
 /* ---- cached plans ---- */
 
 /*
- * The head of an entry's model part; all model parts of the engine follow the head. An entry's data
- * part consists of all data parts of the engine.
+ * The header at the beginning of an entry's model part; all model parts of the engine follow the
+ * header. An entry's data part consists of all data parts of the engine.
  */
 struct head {
 	uint64_t model[NNA_ENGINE_MAX_CACHE_FILES], data[NNA_ENGINE_MAX_CACHE_FILES];	/* sizes */
 };
 
 /*
- * The engine's parts in a cache entry. Model parts are copies; data parts are used in the entry's
- * mapping.
+ * The engine's parts in a cache entry. Model parts are private copies; data parts are in the
+ * entry's mapping and are not copied.
  */
 struct parts {
 	struct nna_engine_part model[NNA_ENGINE_MAX_CACHE_FILES];
@@ -109,8 +113,8 @@ static void parts_free(struct parts *parts)
 }
 
 /*
- * Finds the engine's parts by the sizes in the entry's head. Returns false if the sizes are wrong
- * or, with errno ENOMEM, if memory runs out.
+ * Finds the engine's parts in an entry by the sizes in struct head. Returns false with errno:
+ * EINVAL if the sizes are wrong, ENOMEM if memory runs out.
  */
 static bool take_parts(const struct cached_parts *cached, const struct cache_files *files,
 		       struct evp_md_ctx_st *context, struct parts *parts)
@@ -147,8 +151,8 @@ static bool take_parts(const struct cached_parts *cached, const struct cache_fil
 }
 
 /*
- * Loads the plan of a cache entry. Copies the entry's model parts, and checks the hash of the
- * copies before using them.
+ * Loads the plan of a cache entry. Copies the entry's model parts, and uses the copies only if
+ * their hash is right.
  */
 static enum nn_status load_cached(struct models *models, const struct command *command,
 				  struct loaded_model *loaded, struct nn_error *err)
@@ -264,7 +268,7 @@ static enum nn_status copy_constants(const struct loaded_model *source, struct l
 
 /*
  * Prepares the model with the copied constants. The engine compiles the model immediately, because
- * the plan is cached right after.
+ * the plan is cached right after the preparation.
  */
 static enum nn_status compile_copy(struct models *models, const struct command *command,
 				   const struct own_cache_work *work, struct loaded_model *loaded,
@@ -313,7 +317,7 @@ static void work_free(struct models *models, struct own_cache_work *work)
 	free(work);
 }
 
-/* Decodes the model with the client's own constants; the key is computed from these constants. */
+/* Decodes the model with the client's own constants, from which the key is computed. */
 static enum nn_status load_source(struct models *models, const struct command *command,
 				  struct own_cache_work *work, struct loaded_model *source,
 				  struct nn_error *err)
@@ -372,8 +376,8 @@ enum nn_status models_prepare_own_cache(struct models *models, const struct comm
 	else
 		work_free(models, work);
 	/*
-	 * If memory ran out, prepare the model without caching, which needs no second copy of the
-	 * constants.
+	 * If memory ran out, prepare the model without caching, because a preparation without
+	 * caching needs no copy of the constants.
 	 */
 	return status == NN_OUT_OF_MEMORY ? models_prepare(models, command, err) : status;
 }
@@ -403,8 +407,8 @@ static void write_saved(const struct cache_entry *entry, char *bytes)
 }
 
 /*
- * Makes a cache entry from `s->image`, the saved form of a model. Returns false if the model cannot
- * be saved yet.
+ * Makes a cache entry from `s->image`, the plan that the engine saved for a model. Returns false if
+ * the model cannot be saved yet.
  */
 static bool make_entry(struct saved *s, const struct cache_files *files, const uint8_t *key)
 {
@@ -423,8 +427,8 @@ static bool make_entry(struct saved *s, const struct cache_files *files, const u
 }
 
 /*
- * Caches the model's current form. If the engine replaces the form during this call, caches the new
- * form, too.
+ * Caches the model's current form. If the engine replaces the form during store_form(), caches the
+ * new form, too.
  */
 static void store_form(struct models *models, struct loaded_model *loaded)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Saves models as parts, and loads models from saved parts. Model parts are copied, and the hash of
- * the copies is checked before their use. Data parts are used in place and never trusted. The data
- * parts are hashed only if the model was saved without model parts.
+ * the copies is checked before the engine uses the copies. Data parts are used in the client's
+ * memory without a copy, so the engine must not trust their contents. The data parts are hashed
+ * only if the model was saved without model parts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,8 @@
 #include "kit/session/models.h"
 
 /*
- * Computes a hash of the parts' bytes and sizes; the sizes ensure that no byte can move from one
- * part to another.
+ * Computes a hash of the parts' bytes and sizes. The sizes are hashed because otherwise equal bytes
+ * that are divided into parts differently would have the same hash.
  */
 static enum nn_status hash_parts(const struct nna_engine_part *parts, uint32_t count,
 				 uint8_t hash[DIGEST_SIZE], struct nn_error *err)
@@ -38,8 +39,8 @@ static enum nn_status hash_entry(const struct nnaccel_cmd *head, const struct nn
 }
 
 /*
- * Returns an error if the engine does not save models, or saves them in another number of parts
- * than the command has.
+ * Returns an error if the engine does not save models, or if the engine saves models in another
+ * number of parts than the command has.
  */
 static enum nn_status check_count(const struct models *models, const struct command *command,
 				  struct nn_error *err)
@@ -157,9 +158,9 @@ static enum nn_status store_hash(struct models *models, const struct nnaccel_cmd
 }
 
 /*
- * Writes the parts of a saved model. The hash of model parts is on the keeper's disk before the
- * client receives a byte of these parts. Data parts can be hashed only after the engine has written
- * them to the client's memory.
+ * Writes the parts of a saved model. The keeper stores the hash of the model parts on disk before
+ * the client receives a byte of the model parts. Data parts can be hashed only after the engine has
+ * written the data parts to the client's memory.
  */
 static enum nn_status write_parts(struct models *models, const struct command *command,
 				  const struct nna_engine_image *image, struct nn_error *err)

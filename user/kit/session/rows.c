@@ -14,8 +14,8 @@ static char *plane_base(const struct mapping *mapping, uint32_t i)
 }
 
 /*
- * Describes an image's planes. Sets each plane's `fd` to a number that differs for planes in
- * different files.
+ * Describes an image's planes. Sets the `fd` of planes to numbers that are equal only for planes in
+ * the same file.
  */
 static void get_planes(const struct mapping *mapping, struct nna_hardware_plane *planes,
 		       void **bases)
@@ -105,7 +105,10 @@ enum nn_status memory_args_begin(const struct memory_args *a, struct nn_error *e
 
 	for (i = 0; i < a->count && !status; i++)
 		status = place_arg(a, i, err);
-	/* After a failure, memory_args_end() must not free `staged` of the remaining arguments. */
+	/*
+	 * After a failure, clear `staged` of the remaining arguments, so that memory_args_end()
+	 * does not free garbage.
+	 */
 	for (; i < a->count; i++)
 		a->staged[i] = NULL;
 	return status;

@@ -2,7 +2,7 @@
 /*
  * Sets the memory of an execution's arguments. An argument in formatted memory (an image) consists
  * of the rows of all planes, without the padding between rows. If the image has padding, the rows
- * are copied from or to private memory; otherwise the rows are used in place.
+ * are copied from or to private memory; an image without padding is used without a copy.
  */
 #ifndef NN_KIT_ROWS_H
 #define NN_KIT_ROWS_H
@@ -12,15 +12,15 @@
 #include "kit/session/grants.h"
 
 /*
- * Sets an argument to the rows of a mapping. Sets *staged to private memory for the rows, which
- * rows_end() frees, or to NULL if the rows are used in place.
+ * Sets an argument's memory to the rows of an image in a mapping. Sets *staged to private memory
+ * with a copy of the rows, which rows_end() frees, or to NULL if no copy is needed.
  */
 enum nn_status rows_begin(const struct mapping *mapping, bool is_output, struct nn_arg *arg,
 			  void **staged, struct nn_error *err);
 
 /*
- * Ends the use of a mapping that rows_begin() began. If `write` is set, copies the rows of an
- * output from `staged` to the mapping.
+ * Ends the use of a mapping that rows_begin() began. If `write` is set and the argument is an
+ * output, copies the rows from `staged` to the mapping.
  */
 void rows_end(const struct mapping *mapping, bool write, void *staged);
 
@@ -41,8 +41,8 @@ struct memory_args {
 
 /*
  * Checks that arguments lie in their pools, and sets a->args. The caller must have checked the
- * arguments' pool numbers. The caller must call memory_args_end(), also after a failure; `done`
- * says that outputs were written.
+ * arguments' pool numbers. The caller must call memory_args_end() even after a failure; `done`
+ * tells whether the outputs were written.
  */
 enum nn_status memory_args_begin(const struct memory_args *a, struct nn_error *err);
 void memory_args_end(const struct memory_args *a, bool done);
