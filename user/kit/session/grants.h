@@ -37,7 +37,7 @@ struct mapping {
 	/* true: a thread is notifying the engine that the memory will be unmapped */
 	bool leaves;
 	atomic_bool broken;
-	atomic_bool told;	/* true: the engine has been told of the mapping */
+	atomic_bool told;	/* true: the engine has received the mapping */
 };
 
 struct grants {
@@ -105,10 +105,7 @@ enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping,
 /* Returns a description of a mapping for the engine. */
 struct nna_engine_region mapping_region(const struct mapping *mapping);
 
-/*
- * Returns true if a thread has accessed a part of the mapping that no longer exists because the
- * file was truncated.
- */
+/* Returns true if a thread has accessed the mapping beyond the end of its truncated file. */
 bool mapping_is_broken(struct mapping *mapping);
 
 #endif /* NN_KIT_GRANTS_H */

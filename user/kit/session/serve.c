@@ -28,7 +28,7 @@
 /* Initial size of the memory for a command. */
 #define FIRST_BUFFER 4096
 
-/* Memory for a command, which grows if a command needs more memory. */
+/* Memory for a command. The memory grows if a command needs more memory. */
 struct room {
 	void *data;
 	size_t size;
@@ -37,16 +37,17 @@ struct room {
 /* The answer to a command. */
 struct answer {
 	enum nn_status status;
-	struct own_cache_work *work;	/* caching to be done after the answer is sent, or NULL */
+	/* plan to store in the cache after the answer is sent, or NULL */
+	struct own_cache_work *work;
 	void *memory;			/* malloc()ed memory of the answer's payload, or NULL */
 	void *payload;
 	size_t payload_size;
 	uint64_t device_ns;
-	int fence;			/* sync_file that ends the command, or -1 */
+	int fence;			/* sync_file that signals the end of the execution, or -1 */
 	struct nn_error err;
 };
 
-/* Initialises an answer. Does not clear the large buffer for the answer's message. */
+/* Initialises an answer. To save time, does not clear the large buffer for the answer's message. */
 static void answer_init(struct answer *answer)
 {
 	answer->status = NN_OK;
@@ -60,8 +61,8 @@ static void answer_init(struct answer *answer)
 }
 
 /*
- * Allocates the payload, which the answer owns. Allocates at least one byte, so that NULL always
- * means failure.
+ * Allocates the payload of an answer; the answer owns the payload. Allocates at least one byte, so
+ * that NULL always means failure.
  */
 static void *answer_reserve(struct answer *answer, size_t count, size_t size)
 {
@@ -73,8 +74,8 @@ static void *answer_reserve(struct answer *answer, size_t count, size_t size)
 }
 
 /*
- * Returns whether models can be saved. A keeper alone is not sufficient, because it may serve only
- * the engine's own store.
+ * Returns whether the engine and the keeper can save models. A connection to the keeper does not
+ * suffice, because the keeper may serve only the engine's own store.
  */
 static bool can_save(const struct server *server)
 {
@@ -91,7 +92,10 @@ static void do_query_device(struct server *server, uint32_t room, struct answer 
 	server->engine->describe(server->engine, info);
 	info->model_cache_files = can_save(server) ? server->models.files.model : 0;
 	info->data_cache_files = can_save(server) ? server->models.files.data : 0;
-	/* An older client library has room only for the fields of its version. */
+	/*
+	 * An older client library has memory only for the fields that its version of the struct
+	 * has.
+	 */
 	if (info->size > room)
 		info->size = room;
 	answer->payload_size = info->size;
@@ -130,7 +134,7 @@ static void do_supported(struct server *server, const struct command *command,
 		answer->payload_size = count;
 }
 
-/* Adds the memory use of a model that was just prepared to the answer. */
+/* Adds to the answer the memory use of a model that was just prepared. */
 static void tell_memory(struct server *server, const struct command *command,
 			struct answer *answer)
 {
@@ -239,19 +243,19 @@ static void do_copy(struct server *server, const struct command *command, struct
 /* An execution, whose arrays are in the memory of the answer. */
 struct job {
 	struct loaded_model *loaded;
-	struct form *form;		/* the form of the model that the job executes */
+	struct form *form;		/* the model's prepared form that the job executes */
 	struct mapping **pools;
-	struct buffer **buffers;	/* buffer of each pool that has the engine's layout */
-	void **staged;			/* private memory of each argument's rows; see rows.h */
+	struct buffer **buffers; /* for each pool: its buffer in the engine's layout, or NULL */
+	void **staged;	/* private copy of each argument's rows, or NULL; see rows.h */
 	struct nn_arg *args;
 	struct nn_output_shape *shapes;
 	/* payload of the answer; its length is in the command */
 	struct nnaccel_shape *payload;
 	struct nn_attributes *attributes;	/* attributes of the execution, or NULL */
-	/* the engine writes the times of operations to the last output; see model/times.h */
+	/* true: the engine writes the times of operations to the last output; see model/times.h */
 	bool has_times;
 	struct nn_times times;
-	uint64_t start_ns;		/* when the execution began, if the client measures */
+	uint64_t start_ns;		/* when the execution began, if the client measures times */
 	struct nn_execution execution;
 	struct running running;
 };
@@ -267,8 +271,8 @@ struct work {
 };
 
 /*
- * Allocates all arrays of a job in one block. Pointers and shapes are initialised to 0, because an
- * engine may leave some unset.
+ * Allocates all arrays of a job in one block. The pointers and shapes are initialised to 0, because
+ * an engine may leave some pointers and shapes unset.
  */
 static bool job_alloc(struct job *job, const struct nnaccel_cmd *head, struct answer *answer)
 {
@@ -368,8 +372,9 @@ static void answer_shapes(struct server *server, struct answer *answer,
 }
 
 /*
- * Finds the memory for the operations' times in the last output, after the head of that output.
- * Returns false if the output is missing, too small or not aligned, or if CPUs cannot access it.
+ * Finds the memory for the operations' times, which follows struct times_head in the last output.
+ * Returns false if the last output is missing, too small or not aligned, or if CPUs cannot access
+ * its memory.
  */
 static bool find_times(const struct job *job, const struct command *command, struct nn_times *times)
 {
@@ -394,8 +399,8 @@ static void end_times(const struct nn_times *times, uint64_t begin_ns)
 }
 
 /*
- * Returns whether an execution may end by a fence: true if this process has no work left after the
- * hardware.
+ * Returns whether an execution may end by a fence: true if this process has nothing to do after the
+ * hardware has finished.
  */
 static bool may_have_fence(const struct server *server, const struct nnaccel_cmd *head,
 			   const struct job *job)
@@ -408,7 +413,7 @@ static bool may_have_fence(const struct server *server, const struct nnaccel_cmd
 }
 
 /*
- * Puts the engine's fence into the answer. If the execution has failed, closes the fence instead.
+ * Puts the engine's fence into the answer. If the execution has failed, closes the engine's fence.
  */
 static void end_with_fence(struct job *job, struct answer *answer)
 {
@@ -422,7 +427,7 @@ static void end_with_fence(struct job *job, struct answer *answer)
 	answer->device_ns = NNACCEL_TIME_NONE;
 }
 
-/* Returns the arguments of an execution; in both arrays, the outputs follow the inputs. */
+/* Returns the arguments of an execution: an array in which the outputs follow the inputs. */
 static struct memory_args memory_args_of(const struct work *w)
 {
 	const struct nnaccel_cmd *head = w->command.head;
@@ -434,7 +439,7 @@ static struct memory_args memory_args_of(const struct work *w)
 	};
 }
 
-/* Ends an execution with the engine's result; see running_end(). */
+/* Processes the engine's result of an execution; see running_end(). */
 static enum nn_status job_has_ended(struct work *w, enum nn_status result)
 {
 	struct job *job = &w->job;
@@ -448,8 +453,8 @@ static enum nn_status job_has_ended(struct work *w, enum nn_status result)
 static void end_deferred(struct task *task);
 
 /*
- * Runs an execution after job_begin(). If job_run() returns NNA_ENGINE_DEFERRED, the work belongs
- * to the task end_deferred().
+ * Runs an execution after job_begin(). If job_run() returns NNA_ENGINE_DEFERRED, the task
+ * end_deferred() owns the struct work.
  */
 static enum nn_status job_run(struct work *w)
 {
@@ -512,7 +517,10 @@ static void job_finish(struct work *w, enum nn_status status)
 	else if (job->execution.measure)
 		answer->device_ns = clock_ns() - job->start_ns;
 
-	/* Report lost memory before other failures, because lost memory explains them. */
+	/*
+	 * Report lost memory rather than other failures, because lost memory is the cause of the
+	 * other failures.
+	 */
 	memory_status = mappings_check(job->pools, w->command.head->num_grants, &broken);
 	if (!memory_status)
 		memory_status = mappings_check(job->loaded->pools, job->loaded->num_pools,
@@ -541,8 +549,8 @@ static void job_end(struct work *w)
 }
 
 /*
- * Executes the command's job. Returns false if the engine defers the execution, which
- * end_deferred() answers later.
+ * Executes the command's job. Returns false if the engine defers the execution; end_deferred() then
+ * answers the command later.
  */
 static bool do_execute(struct work *w)
 {
@@ -550,8 +558,8 @@ static bool do_execute(struct work *w)
 	enum nn_status status;
 
 	/*
-	 * Set single fields of the job, because clearing the whole job would also clear a long
-	 * message.
+	 * Set single fields of the job. Clearing the whole struct job would waste time on a long
+	 * message buffer.
 	 */
 	job->loaded = NULL;
 	job->pools = NULL;
@@ -594,7 +602,7 @@ static bool has_ended(const struct server *server)
 	return server->shared && atomic_load(&server->shared->ended);
 }
 
-/* Ends the use of a session that has become unusable. */
+/* Ends the process or the server of a session that has become unusable. */
 static void give_up(struct server *server, const char *what)
 {
 	int error = errno;
@@ -621,8 +629,8 @@ static void end_lost(struct bursts *bursts)
 }
 
 /*
- * Fails the answer if the client's memory was revoked, because the thread's writes may be lost.
- * Called after the thread's last write.
+ * Replaces the answer by an error if the client's memory was revoked, because the thread's writes
+ * may be lost. Must be called after the thread's last write to the client's memory.
  */
 static void check_written(const struct server *server, struct answer *answer)
 {
@@ -635,7 +643,7 @@ static void check_written(const struct server *server, struct answer *answer)
 
 /*
  * Commits an answer. Unless `next` is NULL, also fetches the next command into *next, and returns
- * the command's size.
+ * the next command's size.
  */
 static size_t commit(struct server *server, uint64_t cookie, struct answer *answer,
 		     struct room *next)
@@ -664,8 +672,8 @@ static size_t commit(struct server *server, uint64_t cookie, struct answer *answ
 	if (!session_call(server->session, NNACCEL_SESSION_COMMIT, &commit))
 		return commit.buffer && commit.out_size <= next->size ? commit.out_size : 0;
 	/*
-	 * If the kernel accepted the answer, only the fetch has failed, and the next fetch will
-	 * report the error.
+	 * If the kernel accepted the answer, only the fetch of the next command has failed, and
+	 * another fetch will report the error.
 	 */
 	if (!commit.buffer || commit.cookie)
 		give_up(server, "cannot commit an answer");
@@ -673,8 +681,8 @@ static size_t commit(struct server *server, uint64_t cookie, struct answer *answ
 }
 
 /*
- * Waits for a command. In a process that serves several clients, also returns when the server must
- * end.
+ * Waits for a command. Called only in a process that serves several clients; also returns when the
+ * server must end.
  */
 static void await_command(const struct server *server)
 {
@@ -798,8 +806,8 @@ static void work_free(struct work *w)
 
 /*
  * Commits the answer of a command. Returns the size of the next command if the commit also fetched
- * a command, otherwise 0. Only the commit of an execution fetches, because other commands may leave
- * work to do before the next command.
+ * a command, otherwise 0. Only the commit of an execution also fetches, because other commands may
+ * leave work to do before the next command.
  */
 static size_t answer_command(struct work *w, bool fetches)
 {
@@ -833,7 +841,7 @@ static void end_deferred(struct task *task)
 	work_free(w);
 }
 
-/* A command in progress, with a job that answers the client if a plug-in takes too long. */
+/* A command in progress; its guard_job answers the client if a plug-in takes too long. */
 struct serving {
 	struct guard_job job;
 	struct server *server;
@@ -870,8 +878,8 @@ static bool handle(struct work *w)
 
 /*
  * Serves the fetched command, which has *size bytes. Sets *size to the size of the next command if
- * that command was also fetched, otherwise to 0. Returns false if the engine defers the execution;
- * the caller no longer owns the work after deferral.
+ * the next command was also fetched, otherwise to 0. Returns false if the engine defers the
+ * execution; the caller then no longer owns `w`.
  */
 static bool serve_one(struct work *w, size_t *size)
 {
@@ -960,8 +968,8 @@ void server_run(struct server *server)
 	else
 		give_up(server, "cannot serve");
 	/*
-	 * Run tasks, because an execution that this thread began and the engine deferred may
-	 * outlast all other threads.
+	 * Run tasks, because the engine may have deferred an execution of this thread, and all
+	 * other threads may end before the deferred execution.
 	 */
 	tasks_run(&server->tasks);
 }
@@ -969,8 +977,8 @@ void server_run(struct server *server)
 /* ---- the end in a shared process ---- */
 
 /*
- * Answers commands in place of threads that are late. The kernel ignores the late threads' own
- * answers.
+ * Answers commands whose deadline has passed, in place of the threads that serve the commands. The
+ * kernel ignores the answers that the late threads send afterwards.
  */
 void server_answer_late(struct server *server, uint64_t before_ns)
 {
@@ -1009,15 +1017,15 @@ void server_end(struct server *server)
 }
 
 /*
- * Ends the session but keeps its descriptor open, because hanging threads might otherwise use
- * another file with this descriptor.
+ * Ends the session but keeps its descriptor open. Otherwise a new file could get the descriptor's
+ * number, and hanging threads would use the new file.
  */
 void server_abandon(struct server *server)
 {
 	grants_revoke(&server->grants);
 	bursts_revoke(&server->bursts);
 	session_abandon(server->session);
-	/* Call grants_sweep() last, because it calls the engine, which may hang. */
+	/* Call grants_sweep() last, because grants_sweep() calls the engine, which may hang. */
 	grants_sweep(&server->grants);
 }
 

@@ -15,7 +15,7 @@
 #include "kit/session/models.h"
 #include "kit/session/tasks.h"
 
-/* A command in progress with a deadline. */
+/* A command in progress that has a deadline. */
 struct due {
 	struct due *next, **link;
 	uint64_t at_ns;			/* deadline of the command */
@@ -28,7 +28,7 @@ struct due {
  */
 struct shared {
 	atomic_bool ended;
-	atomic_bool revoked;		/* threads no longer write to the client's memory */
+	atomic_bool revoked;	/* true: the threads can no longer write to the client's memory */
 	int gone;	/* eventfd that becomes readable when the threads must end */
 	pthread_mutex_t lock;
 	struct due *due;		/* commands with a deadline; protected by `lock` */
@@ -73,39 +73,40 @@ bool server_attach(struct server *server);
 /*
  * Serves a session until its context is gone; several threads may call server_run(). At the end,
  * exits with status 0 or, if the session failed, with status 1 and a log line. In a process that
- * serves several clients, returns instead of exiting.
+ * serves several clients, server_run() returns instead of exiting.
  */
 void server_run(struct server *server);
 
 /*
- * Returns the earliest deadline of a server's commands, or UINT64_MAX. Only for a process that
- * serves several clients.
+ * Returns the earliest deadline of a server's commands, or UINT64_MAX. server_due_ns() is only for
+ * a process that serves several clients.
  */
 uint64_t server_due_ns(struct server *server);
 
 /*
- * Answers the commands whose deadline is before `before_ns`, in place of the threads that serve
- * these commands. First revokes the client's memory, so that the threads' results have no effect.
- * Without an answer, the kernel would end the session, and an old kernel would kill the process.
+ * Answers the commands whose deadline is before `before_ns`, in place of the threads that serve the
+ * commands. First revokes the client's memory, so that the threads' results have no effect. If
+ * nobody answered an overdue command, the kernel would end the session, and an old kernel would
+ * kill the process.
  */
 void server_answer_late(struct server *server, uint64_t before_ns);
 
 /*
- * Tells all threads of a server to end after their current command, in a process that serves
- * several clients.
+ * In a process that serves several clients, tells all threads of a server to end after their
+ * current command.
  */
 void server_end(struct server *server);
 
 /*
  * Revokes the client's memory and the session from threads that do not end. Threads that do not end
- * continue with private memory, and their answers are lost. After the session was revoked, the
- * kernel fails the client's commands.
+ * continue with private memory, and their answers are lost. After server_abandon(), the kernel
+ * fails the client's commands.
  */
 void server_abandon(struct server *server);
 
 /*
- * Frees a server with its models, memory and session, in a process that serves several clients. No
- * thread of the server may run.
+ * In a process that serves several clients, frees a server with its models, memory and session.
+ * When server_free() is called, no thread of the server may run.
  */
 void server_free(struct server *server);
 

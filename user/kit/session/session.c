@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * System calls on a session, also on a direct session, which has no kernel module; see session.h.
+ * System calls on a session. A direct session, which needs no kernel module, replaces the system
+ * calls; see session.h.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,11 +33,14 @@ struct direct {
 	struct direct *next;
 	int commands, memory;
 	atomic_bool ended;
-	pthread_mutex_t lock;		/* protects `known`; held while a command is read */
+	pthread_mutex_t lock;		/* protects `known`; held while a thread reads a command */
 	struct known *known;
 };
 
-/* All direct sessions of this process. While `count` is 0, find() does not take the lock. */
+/*
+ * All direct sessions of this process. While the number `count` of direct sessions is 0, find()
+ * does not take the lock.
+ */
 static struct {
 	atomic_uint count;
 	pthread_mutex_t lock;
@@ -118,7 +122,7 @@ static bool is_of(const struct direct_message *m, uint32_t kind, uint32_t burst,
 	       (kind == DIRECT_BURST || (kind == DIRECT_SLOT ? m->slot : m->grant.grant) == number);
 }
 
-/* Finds the message about a grant, a slot or a burst. */
+/* Finds the message by which the client's library announced a grant, a slot or a burst. */
 static struct known *look_up(struct direct *d, uint32_t kind, uint32_t burst, uint32_t number)
 {
 	struct known *k;
@@ -129,7 +133,10 @@ static struct known *look_up(struct direct *d, uint32_t kind, uint32_t burst, ui
 	return k;
 }
 
-/* Forgets the messages about a grant, slot or burst if the command reports its end. */
+/*
+ * If a command reports the end of a grant, slot or burst, forgets the messages about the grant,
+ * slot or burst.
+ */
 static void take_notice(struct direct *d, const struct nnaccel_cmd *head)
 {
 	struct known **at = &d->known;
@@ -197,7 +204,10 @@ static int find_slot(struct direct *d, struct nnaccel_session_slot *s)
 
 /* ---- commands ---- */
 
-/* Receives the next command. Returns 0, or -1 with errno. The caller holds d->lock. */
+/*
+ * Receives the next command from the client's library. Returns 0, or -1 with errno. The caller
+ * holds d->lock.
+ */
 static int take(struct direct *d, void *buffer, uint32_t room, uint32_t *size)
 {
 	ssize_t n = recv(d->commands, NULL, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
@@ -235,7 +245,7 @@ static int fetch(struct direct *d, void *buffer, uint32_t room, uint32_t *size, 
 }
 
 /*
- * Waits for a fence, because no kernel module waits for this fence, and returns the execution's
+ * Waits for an execution's fence, because no kernel module does so, and returns the execution's
  * status.
  */
 static uint32_t status_of_fence(int fence)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls on a session. The kernel module executes calls on a session; for a direct session,
- * messages to the client's library replace them.
+ * System calls on a session. The kernel module executes calls on a session. For a direct session,
+ * messages to the client's library replace the system calls.
  */
 #ifndef NN_KIT_SESSION_H
 #define NN_KIT_SESSION_H
@@ -16,16 +16,19 @@ int session_call(int session, unsigned long request, void *arg);
 /* Maps granted memory or a burst's region; returns MAP_FAILED with errno on failure. */
 void *session_map(int session, size_t length, int prot, uint64_t offset);
 
-/* Closes a session. No thread may still use the session. */
+/* Closes a session. When session_close() is called, no thread may use the session any more. */
 void session_close(int session);
 
-/* Ends a session that threads still use. The session's file descriptor stays reserved. */
+/*
+ * Ends a session that threads still use. session_abandon() keeps the session's file descriptor
+ * reserved.
+ */
 void session_abandon(int session);
 
 /*
- * Makes a direct session from a connection's two sockets. The socket `commands` becomes the
- * session's descriptor. The session owns `commands` and `memory`. If memory runs out, closes both
- * sockets and returns false.
+ * Makes a direct session from the two sockets of a client's connection. The socket `commands`
+ * becomes the session's descriptor. The session owns `commands` and `memory`. If memory runs out,
+ * closes both sockets and returns false.
  */
 bool session_begin_direct(int commands, int memory);
 

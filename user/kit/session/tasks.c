@@ -21,8 +21,8 @@ void tasks_free(struct tasks *tasks)
 }
 
 /*
- * Wakes the idle thread that worked last, because its data is most likely in the CPU's caches. The
- * caller holds tasks->lock.
+ * Wakes the idle thread that worked last, because the thread's data is most likely in the CPU's
+ * caches. The caller holds tasks->lock.
  */
 static void call_thread(struct tasks *tasks)
 {
@@ -46,7 +46,10 @@ static void await_call(struct tasks *tasks, struct idler *idler)
 		pthread_cond_wait(&idler->wake, &tasks->lock);
 }
 
-/* Wakes all idle threads if the threads must end. The caller holds tasks->lock. */
+/*
+ * Wakes all idle threads if tasks_end() was called and no execution is deferred. The caller holds
+ * tasks->lock.
+ */
 static void call_all(struct tasks *tasks)
 {
 	while (tasks->ended && !tasks->deferred && tasks->idlers)

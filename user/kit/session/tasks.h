@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads of a session that serve bursts with requests, and finish executions that the engine has
- * ended by nna_engine_end().
+ * Threads of a session. The threads serve bursts that have requests, and finish deferred executions
+ * after the engine has called nna_engine_end().
  */
 #ifndef NN_KIT_TASKS_H
 #define NN_KIT_TASKS_H
@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Number of threads that a worker has for tasks. */
+/* Number of threads of a worker that run tasks. */
 #define TASK_THREADS 8
 
 struct task {
@@ -26,14 +26,17 @@ struct tasks {
 	struct task *queue;		/* tasks that wait for a thread, oldest first */
 	struct task **queue_end;
 	struct idler *idlers;	/* threads without a task; the thread that worked last is first */
-	unsigned int deferred;		/* number of executions that the engine has not ended yet */
+	unsigned int deferred; /* number of deferred executions that the engine has not ended yet */
 	bool ended;
 };
 
 bool tasks_init(struct tasks *tasks);
 void tasks_free(struct tasks *tasks);
 
-/* Queues a task. The structure *tasks no longer uses a task that a thread has begun to run. */
+/*
+ * Queues a task. After a thread has begun to run a task, *tasks no longer refers to the task, so
+ * the task may free itself.
+ */
 void tasks_add(struct tasks *tasks, struct task *task);
 
 /* Runs tasks until tasks_end() was called and no execution is deferred. */
@@ -43,8 +46,9 @@ void tasks_run(struct tasks *tasks);
 void tasks_end(struct tasks *tasks);
 
 /*
- * Count an execution that the engine defers, and the end of such an execution. A thread that calls
- * tasks_defer() must later call tasks_run(), so that some thread can finish the deferred execution.
+ * tasks_defer() counts an execution that the engine defers, and tasks_resume() counts the end of
+ * the deferred execution. A thread that calls tasks_defer() must later call tasks_run(), so that
+ * some thread can finish the deferred execution.
  */
 void tasks_defer(struct tasks *tasks);
 void tasks_resume(struct tasks *tasks);
