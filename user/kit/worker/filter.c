@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The system calls that a worker may make. Any other system call ends the process, except calls
- * that the C library can do without, which fail with an errno.
+ * A seccomp filter with the system calls that a worker may make. Any other system call ends the
+ * process, except that a few calls which the C library does not need fail with an errno.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,7 +26,7 @@
 
 #define MAX_CONDITIONS 2
 
-/* A system call that is allowed if all its conditions hold. */
+/* A rule of the filter: the system call `call` is allowed if its arguments meet all conditions. */
 struct rule {
 	int call;
 	unsigned int num_conditions;
@@ -65,8 +65,8 @@ static const struct rule rules[] = {
 	ANY(brk),
 
 	/*
-	 * System calls for existing threads and for time. A starting thread calls rseq() and
-	 * set_robust_list().
+	 * System calls of threads that already exist, and system calls for time. A starting thread
+	 * calls rseq() and set_robust_list().
 	 */
 	ANY(rseq),
 	ANY(set_robust_list),
@@ -92,8 +92,8 @@ static const struct rule rules[] = {
 };
 
 /*
- * Additional system calls while plug-ins are loaded: those of dlopen(), and the call that installs
- * the next filter.
+ * Additional system calls while plug-ins are loaded: the calls of dlopen(), and the call that
+ * installs the final filter.
  */
 static const struct rule plugin_rules[] = {
 	IF(openat, ONLY(2, O_RDONLY, O_ACCMODE | O_CREAT | O_TMPFILE)),
@@ -107,7 +107,7 @@ static const struct rule plugin_rules[] = {
 	ANY(seccomp),
 };
 
-/* Rules for an engine that polls its own files. */
+/* Rules of the filter for an engine that calls poll() on its own files. */
 static const struct rule poll_rules[] = {
 #ifdef SYS_poll
 	ANY(poll),
@@ -130,13 +130,16 @@ static const struct rule code_rules[] = {
 	ANY(mprotect),
 };
 
-/* Additional system calls on the session, for an engine that uses drivers. */
+/* Additional ioctl() requests on the session, for an engine that uses drivers. */
 static const struct rule driver_rules[] = {
 	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_GRANT_FD)),
 	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_FENCE)),
 };
 
-/* ioctl() requests on a dma-buf or sync_file. Only 32 bits of an ioctl() request are compared. */
+/*
+ * ioctl() requests on a dma-buf or sync_file. The filter compares only 32 bits of an ioctl()
+ * request.
+ */
 static const uint32_t driver_requests[] = {
 	DMA_BUF_IOCTL_SYNC, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, DMA_BUF_IOCTL_IMPORT_SYNC_FILE,
 	SYNC_IOC_MERGE, SYNC_IOC_FILE_INFO,
@@ -149,8 +152,8 @@ static int add(scmp_filter_ctx filter, const struct rule *rule)
 }
 
 /*
- * Lets openat() fail: glibc's malloc reads the number of processors and the overcommit mode from
- * files, but works without these files.
+ * Makes openat() fail with EACCES instead of ending the process. glibc's malloc reads the number of
+ * processors and the overcommit mode from files, but works without the files.
  */
 static int refuse_open(scmp_filter_ctx filter)
 {
@@ -188,7 +191,7 @@ static int add_file(scmp_filter_ctx filter, const struct nna_engine_file *file, 
 	for (uint32_t i = 0; !error && i < file->num_requests; i++) {
 		/*
 		 * The kernel uses only the lower 32 bits of an ioctl() request, so the filter
-		 * compares only these bits.
+		 * ignores the upper bits.
 		 */
 		const struct rule request = IF(ioctl, ARG(0, (scmp_datum_t)fd),
 					       ONLY(1, file->requests[i], UINT32_MAX));
@@ -209,7 +212,7 @@ static int add_files(scmp_filter_ctx filter, const struct nna_engine *engine)
 
 /*
  * Allows system calls on files that drivers created. The condition `number` holds for the
- * descriptors of these files.
+ * descriptors of files that drivers created.
  */
 static int add_driver_files(scmp_filter_ctx filter, struct scmp_arg_cmp number)
 {
@@ -243,8 +246,8 @@ static int add_drivers(scmp_filter_ctx filter, const struct nna_engine *engine)
 }
 
 /*
- * Allows the system calls that the engine's permissions include. Lets clone3() fail, so that
- * callers use clone(), because a filter cannot read clone3()'s arguments in memory.
+ * Allows the system calls that the engine's permissions include. Makes clone3() fail, so that
+ * callers use clone() instead: a filter cannot read the arguments of clone3(), which are in memory.
  */
 static int add_permissions(scmp_filter_ctx filter, const struct nna_engine *engine)
 {
@@ -276,8 +279,8 @@ static bool load(const struct nna_engine *engine, bool for_plugins)
 	if (!error)
 		error = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
 	/*
-	 * Let the filter check for ioctl() first, because an execution makes one ioctl() and no
-	 * other system call.
+	 * Make the filter check for ioctl() before other calls, because an execution makes one
+	 * ioctl() and no other system call.
 	 */
 	if (!error)
 		error = seccomp_syscall_priority(filter, SCMP_SYS(ioctl), UINT8_MAX);

@@ -11,13 +11,14 @@
 
 /*
  * Loads the filter into every thread of the process. The filter also allows the calls that the
- * engine declares for its files; these files must be open.
+ * engine declares for its files. The engine's files must already be open.
  */
 bool filter_load(const struct nna_engine *engine);
 
 /*
  * Loads a filter for a process that will load shared objects: the process may open files for
- * reading and execute their code. The process calls filter_load() afterwards.
+ * reading and execute their code. After loading the shared objects, the process must call
+ * filter_load().
  */
 bool filter_load_for_plugins(const struct nna_engine *engine);
 

@@ -26,8 +26,8 @@
 struct worker {
 	struct server server;
 	/*
-	 * The threads pass the barrier twice: after all threads are created, and after the session
-	 * is attached.
+	 * All threads wait at the barrier twice: until all threads are created, and until the
+	 * session is attached.
 	 */
 	pthread_barrier_t barrier;
 };
@@ -83,8 +83,8 @@ static void start(struct worker *w, unsigned int count, void *(*body)(void *arg)
 }
 
 /*
- * Starts all threads, before the filter forbids new threads. The calling thread serves commands,
- * too, after the other threads have started.
+ * Starts all threads of the worker. Must be called before the filter forbids new threads. The
+ * calling thread is one of the threads that serve commands.
  */
 static void start_threads(const struct nna_engine *engine, struct worker *w)
 {
@@ -102,8 +102,8 @@ static void start_threads(const struct nna_engine *engine, struct worker *w)
 }
 
 /*
- * Receives the session from the broker. Returns false if the broker has ended; an idle worker then
- * also ends.
+ * Receives the session from the broker. Returns false if the broker has ended; an idle worker must
+ * end with the broker.
  */
 static bool receive_session(void)
 {
@@ -123,8 +123,8 @@ static bool receive_session(void)
 }
 
 /*
- * Loads plug-ins. Returns the result of the last file, because all other files have already passed
- * a probe.
+ * Loads plug-ins. Returns the result of the last plug-in's file, because all other files have
+ * already passed a probe.
  */
 static enum nna_engine_plugin load_plugins(const struct nna_engine *engine, char *const *files)
 {
@@ -170,8 +170,8 @@ static void add_plugins(const struct nna_engine *engine, char *const *files, boo
 	enum nna_engine_plugin result;
 
 	/*
-	 * Install a signal handler, because the first process of a PID namespace ignores signals
-	 * without a handler.
+	 * Install a handler for SIGALRM, because the first process of a PID namespace ignores
+	 * signals without a handler.
 	 */
 	if (probe && signal(SIGALRM, on_alarm) != SIG_ERR)
 		alarm(WORKER_PROBE_S);
@@ -245,8 +245,8 @@ void worker_main(const struct nna_engine *engine, int argc, char **argv)
 	if (write(WORKER_CONTROL_FD, &ready, sizeof(ready)) != sizeof(ready) || !receive_session())
 		_exit(0);
 	/*
-	 * After the worker has received its session, the keeper of the cache, not the broker, is at
-	 * the other end of WORKER_CONTROL_FD.
+	 * After the worker has received its session, WORKER_CONTROL_FD is connected to the keeper
+	 * of the cache instead of the broker.
 	 */
 	if (options.cache)
 		store_open(&w.server.cache);

@@ -16,8 +16,8 @@
 __attribute__((noreturn)) void worker_main(const struct nna_engine *engine, int argc, char **argv);
 
 /*
- * Serves a session in this process, without a sandbox. The parameter `cache` is that of
- * server_init().
+ * Serves a session in this process, without a sandbox. `cache` is the socket to the keeper of the
+ * compilation cache, or -1.
  */
 __attribute__((noreturn)) void worker_serve(const struct nna_engine *engine, int session, int cache);
 

@@ -23,7 +23,7 @@
 #include "kit/worker/sandbox.h"
 
 /*
- * Address space, in bytes, that a worker may have for shared pools beyond the limit of private
+ * Address space, in bytes, that a worker may have for shared pools in addition to its private
  * memory.
  */
 #define POOL_ADDRESS_SPACE (UINT64_C(64) << 30)
@@ -68,8 +68,8 @@ static void keep_folder(const char *from, const char *to)
 static void empty_root(enum isolation isolation, const char *plugins)
 {
 	/*
-	 * The mount point for the new root may be any directory; /proc always exists, because the
-	 * broker needs it.
+	 * The mount point for the new root may be any directory. The directory /proc always exists,
+	 * because the broker needs /proc.
 	 */
 	const char *place = "/proc";
 
@@ -111,8 +111,8 @@ static void drop_privileges(const struct worker_options *options)
 	memset(none, 0, sizeof(none));
 	if (options->isolation != ISOLATE_NONE) {
 		/*
-		 * Drop capabilities unless the isolation is ISOLATE_NONE: an unprivileged process
-		 * has no capabilities, and may not make these calls.
+		 * With ISOLATE_NONE, the process is unprivileged: it has no capabilities to drop,
+		 * and the system calls that drop capabilities would fail.
 		 */
 		for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
 			must(prctl(PR_CAPBSET_DROP, cap, 0, 0, 0), "dropping a capability");
@@ -131,7 +131,7 @@ static void limit(int resource, uint64_t value, const char *what)
 
 /*
  * Returns the limit of open files. The limit may be below the descriptors of the engine's own
- * files, because these files are already open.
+ * files, because the engine's files are already open.
  */
 static uint64_t most_files(const struct nna_engine *engine, const struct worker_options *options)
 {
@@ -160,7 +160,7 @@ void sandbox_enter(const struct nna_engine *engine, const struct worker_options 
 	drop_privileges(options);
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "forbidding new privileges");
 	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "forbidding dumps");
-	/* Set PR_SET_PDEATHSIG after the ids, because a change of ids resets it. */
+	/* Set PR_SET_PDEATHSIG after the ids, because a change of ids resets PR_SET_PDEATHSIG. */
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "ending with the broker");
 	limit_resources(engine, options);
 }

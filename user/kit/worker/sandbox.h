@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker's sandbox: drops the process's privileges before it reads a byte from a client. If a
- * step fails, the process ends with a log line.
+ * A worker's sandbox: drops the privileges of a process before the process reads a byte from a
+ * client. If a step of the sandbox's set-up fails, the process ends with a log line.
  */
 #ifndef NN_KIT_SANDBOX_H
 #define NN_KIT_SANDBOX_H
@@ -10,7 +10,7 @@
 
 #include "kit/worker/worker.h"
 
-/* The path of the folder of plug-ins in a worker's root directory, which contains nothing else. */
+/* The path of the folder of plug-ins, the only file in a worker's root directory. */
 #define SANDBOX_PLUGINS "/extensions"
 
 /*
@@ -24,8 +24,9 @@ void sandbox_enter(const struct nna_engine *engine, const struct worker_options 
 void sandbox_stop_processes(const struct nna_engine *engine, enum isolation isolation);
 
 /*
- * Restrict system calls by the filter. If plug-ins are loaded, sandbox_seal_for_plugins() must be
- * called before their constructors run, and sandbox_seal() after that.
+ * Both functions load a filter that restricts system calls. If plug-ins are loaded,
+ * sandbox_seal_for_plugins() must be called before the constructors of plug-ins run, and
+ * sandbox_seal() after the constructors.
  */
 void sandbox_seal_for_plugins(const struct nna_engine *engine);
 void sandbox_seal(const struct nna_engine *engine);

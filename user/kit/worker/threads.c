@@ -36,7 +36,7 @@ struct thread_client {
 	struct server server;
 	struct shared shared;
 	int cache;			/* socket to the keeper, or -1 */
-	/* eventfd that reports that all threads except the watching one have ended */
+	/* eventfd that reports that all threads except the watching thread have ended */
 	int ended;
 	atomic_bool stopped;		/* thread_client_stop() was called */
 	pthread_t looking;
@@ -119,8 +119,8 @@ static bool start(struct thread_client *c, unsigned int count, void *(*body)(voi
 /* ---- the watching thread ---- */
 
 /*
- * Returns the time after a deadline at which to answer an overdue execution. The time is half of
- * that after which the kernel ends the session, or an old kernel kills the process.
+ * Returns how long after its deadline an overdue execution is answered. The time is half the time
+ * after which the kernel ends the session, or an old kernel kills the process.
  */
 static uint64_t answer_grace_ns(void)
 {
@@ -137,7 +137,7 @@ static uint64_t answer_grace_ns(void)
 
 /*
  * Waits for the session's end. Returns false if an execution is overdue; the caller must then
- * immediately revoke the session from its threads.
+ * immediately revoke the session from the threads that serve it.
  */
 static bool await_end(struct thread_client *c)
 {
@@ -270,9 +270,7 @@ struct thread_client *thread_client_start(const struct nna_engine *engine, int s
 		return NULL;
 	}
 	snprintf(c->name, sizeof(c->name), "%s", name);
-	/*
-	 * If a later step of the start fails, threads that were already started end by themselves.
-	 */
+	/* If the start of a client fails, threads that were already started end by themselves. */
 	if (!server_attach(&c->server) || !start(c, commands, command_thread) ||
 	    !start(c, BURST_WATCHERS, watching_thread) || !start(c, TASK_THREADS, task_thread))
 		atomic_store(&c->stopped, true);

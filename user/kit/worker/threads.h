@@ -12,16 +12,16 @@
 struct thread_client;
 
 /*
- * Prepares the process: registers the engine's extensions, opens the engine's files and calls its
- * start(). Must be called once. `cache` is the socket of the engine's own store, or -1. Returns
- * false, with a log line, on failure.
+ * Prepares the process: registers the engine's extensions, opens the engine's files and calls the
+ * engine's function start(). The process must call thread_clients_init() once. `cache` is the
+ * socket of the engine's own store, or -1. Returns false, with a log line, on failure.
  */
 bool thread_clients_init(const struct nna_engine *engine, int cache);
 
 /*
  * Serves a session by new threads. Takes ownership of the session and of `cache`, the socket to the
- * keeper (-1: no keeper). Returns NULL, with a log line, if threads cannot be created. Copies
- * `name`, which is used in the log.
+ * keeper of the cache (-1: no keeper). Returns NULL, with a log line, if threads cannot be created.
+ * Copies `name`, the client's name in the log.
  */
 struct thread_client *thread_client_start(const struct nna_engine *engine, int session, int cache,
 					  const char *name);
@@ -29,15 +29,18 @@ struct thread_client *thread_client_start(const struct nna_engine *engine, int s
 /* Returns an fd that becomes readable when all threads of the client have ended. */
 int thread_client_file(const struct thread_client *client);
 
-/* Tells the client's threads to end. An execution in progress may take at most one more second. */
+/*
+ * Tells the client's threads to end. After thread_client_stop(), an execution in progress may take
+ * at most one second.
+ */
 void thread_client_stop(struct thread_client *client);
 
 /* Frees a client whose threads have ended. */
 void thread_client_free(struct thread_client *client);
 
 /*
- * Pointers to the functions of threads.c, because some programs contain the broker but not
- * threads.c.
+ * Pointers to the functions of threads.c. The broker needs pointers, because some programs contain
+ * the broker but not threads.c.
  */
 struct client_threads {
 	bool (*init)(const struct nna_engine *engine, int cache);

@@ -15,28 +15,28 @@
 #include "base/option.h"
 #include "kit/api/log.h"
 
-/* The file name of the worker's program, and the worker's argv[0]. */
+/* WORKER_PROGRAM is the file name of the worker's program, and WORKER_NAME is its argv[0]. */
 #define WORKER_PROGRAM "nnaccel-worker"
 #define WORKER_NAME "nnacceld-worker"
 
 /*
- * With the argument WORKER_IDENTIFY in place of options, the program only prints the identity on
- * which saved plans depend.
+ * If started with only the argument WORKER_IDENTIFY, the worker's program prints the engine's
+ * identity, on which saved plans depend, and exits.
  */
 #define WORKER_IDENTIFY "--identify"
 
-/* Maximum size of an identity in bytes, including the NUL. */
+/* Maximum size of the text of an engine's identity in bytes, including the NUL. */
 #define WORKER_IDENTITY 112
 
 /*
  * File descriptors of a worker. Descriptors 0 and 1 are empty files, and descriptor 2 is the log.
  */
 #define WORKER_CONTROL_FD 3	/* seqpacket socket to the broker, later to the cache's keeper */
-#define WORKER_SESSION_FD 4	/* the session, once the worker has received it */
-#define WORKER_FILE_FD 5	/* file of a cached plan, until the plan is mapped */
+#define WORKER_SESSION_FD 4	/* the session, after the worker has received the session */
+#define WORKER_FILE_FD 5	/* file of a cached plan, open only until the plan is mapped */
 #define WORKER_ENGINE_FD 6	/* first of the descriptors of the engine's own files */
 
-/* Maximum number of dma-bufs and sync_files of an engine that may use drivers. */
+/* Maximum number of open dma-bufs and sync_files of an engine that may use drivers. */
 #define WORKER_DRIVERS_FILES 64
 
 /*
@@ -44,17 +44,20 @@
  * broker ended before the worker had a context.
  */
 enum {
-	WORKER_EXIT_FAILURE = 1,	/* a log line has the reason */
+	WORKER_EXIT_FAILURE = 1,	/* a log line tells why the worker failed */
 	WORKER_EXIT_BUS_ERROR = 2,
-	/* The last plug-in was rejected. Only a worker that tests plug-ins has this exit status. */
+	/*
+	 * The last plug-in was rejected. Only a worker that tests plug-ins exits with
+	 * WORKER_EXIT_REFUSED.
+	 */
 	WORKER_EXIT_REFUSED = 3,
 	WORKER_EXIT_WAITS = 4,		/* the tested plug-in needs an extension that is missing */
 	WORKER_EXIT_SLOW = 5,	/* the test of a plug-in took longer than WORKER_PROBE_S */
-	/* a plug-in's function took too long; a log line names it */
+	/* a plug-in's function took too long; a log line names the function */
 	WORKER_EXIT_OVERDUE = 6,
 };
 
-/* Time limit in seconds for a test of plug-ins. */
+/* Time limit in seconds for the test of a plug-in. */
 #define WORKER_PROBE_S 10
 
 /* The isolation of a worker. */
@@ -71,7 +74,8 @@ enum isolation {
 };
 
 /*
- * A worker's options, written and read by the table worker_rows. The names of plug-ins follow "--".
+ * A worker's options. The broker writes and the worker reads the options by the table worker_rows.
+ * In a worker's arguments, the names of plug-ins follow the argument "--".
  */
 struct worker_options {
 	enum isolation isolation;
@@ -82,16 +86,16 @@ struct worker_options {
 	uint64_t max_memory;
 	/* limit of the client's device memory in bytes; 0 for no limit */
 	uint64_t device_memory;
-	bool lazy;			/* models are compiled at their first execution */
-	bool cache_all;	/* models are also cached for clients that do not request caching */
-	bool cache;			/* the worker has a connection to the keeper of the cache */
+	bool lazy;	/* true: the engine compiles a model at the model's first execution */
+	bool cache_all;	/* true: cache models even for clients that do not request caching */
+	bool cache;	/* true: the worker has a connection to the keeper of the cache */
 	const char *plugins;		/* folder of the plug-ins, or NULL */
-	/* the worker only tests the plug-ins; see WORKER_EXIT_REFUSED */
+	/* true: the worker only tests the plug-ins; see WORKER_EXIT_REFUSED */
 	bool probe;
 	unsigned int plugin_s;	/* time limit of a plug-in's function in seconds; 0 for no limit */
 };
 
-/* Maximum number of words of all options, and maximum size of these words. */
+/* A worker's options have at most WORKER_WORDS words, with WORKER_TEXT bytes in all. */
 #define WORKER_WORDS 12
 #define WORKER_TEXT (PATH_MAX + 512)
 
