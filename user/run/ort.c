@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ONNX Runtime. Programs reach all functions of ONNX Runtime through OrtGetApiBase(). This
- * library's OrtGetApiBase() returns copies of the runtime's table; in the copies, the functions
- * that create sessions add the provider of libnnaccel_onnxruntime.so.
+ * ONNX Runtime. Programs reach all functions of ONNX Runtime through OrtGetApiBase(). The
+ * OrtGetApiBase() of this library returns copies of the runtime's table of functions. In the
+ * copies, the functions that create sessions add the provider of libnnaccel_onnxruntime.so.
  */
 #define _GNU_SOURCE
 #include <link.h>
@@ -18,14 +18,14 @@
 
 #define NAME "nnaccel"			/* of the provider */
 #define PLUGIN "libnnaccel_onnxruntime.so"
-#define MAX_CALLS 1024			/* more entries than the table of any version has */
+#define MAX_CALLS 1024			/* more functions than any version of the runtime has */
 
 #define CREATE(index, name, parameters, arguments, path)
 #define RUN(index, name, parameters, arguments)
 #define PROVIDER(index, name, parameters, arguments, what)
 #define CALL(index, result, name, parameters) result (*name) parameters;
 static struct {
-	/* Base of the runtime's interface; NULL until a runtime is found. */
+	/* Base of ONNX Runtime's interface; NULL until the process has loaded ONNX Runtime. */
 	const struct ort_api_base *base;
 	struct ort_api_base ours;
 	bool is_new;				/* it takes plug-ins */
@@ -38,7 +38,7 @@ static struct {
 #undef RUN
 #undef PROVIDER
 
-/* A table of the runtime's functions, and the table with which this library replaces it. */
+/* A table of the runtime's functions, and the replacement of the table by this library. */
 struct table {
 	const void *theirs;
 	struct table *next;
@@ -48,22 +48,23 @@ struct table {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table *tables;		/* protected by `lock`; never freed */
 /*
- * The lock `registering` is held while the plug-in is registered. The runtime calls OrtGetApiBase()
- * during the registration, and OrtGetApiBase() takes `lock`.
+ * A thread that registers the plug-in holds the lock `registering`, not `lock`. The runtime calls
+ * OrtGetApiBase() during the registration, and OrtGetApiBase() takes `lock`.
  */
 static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- sessions ---- */
 
-/* A session that is being created: its options and the path of its model. */
+/* The creation of a session: the session's options and the path of its model. */
 struct start {
-	OrtSessionOptions *own;	/* options with the provider; NULL: the program's options */
+	/* copy of the program's options with the provider added; NULL: no copy */
+	OrtSessionOptions *own;
 	const char *model;
 };
 
 /*
- * Finds the device `nnaccel` among the devices of the plug-in. If the function returns false,
- * *status is the error, or NULL if the plug-in has no such device.
+ * Finds the device `nnaccel` among the devices of the plug-in. If find_device() returns false,
+ * *status is the error, or NULL if the plug-in has no device `nnaccel`.
  */
 static bool find_device(const OrtEnv *env, const OrtEpDevice **device, OrtStatus **status)
 {
@@ -83,10 +84,7 @@ static bool find_device(const OrtEnv *env, const OrtEpDevice **device, OrtStatus
 	return false;
 }
 
-/*
- * Registers the plug-in, once for each environment, and adds the device of the plug-in to the
- * options.
- */
+/* Registers the plug-in once for each environment, and adds the plug-in's device to the options. */
 static OrtStatus *add_provider(OrtEnv *env, OrtSessionOptions *options, const char *model)
 {
 	const char *const names[] = { "runtime", "model", "verbosity" };
@@ -103,7 +101,7 @@ static OrtStatus *add_provider(OrtEnv *env, OrtSessionOptions *options, const ch
 		found = !status && find_device(env, &device, &status);
 	}
 	pthread_mutex_unlock(&registering);
-	/* Without a device, the following call returns an error of its own. */
+	/* If no device was found, SessionOptionsAppendExecutionProvider_V2() returns an error. */
 	if (status)
 		return status;
 	return ort.SessionOptionsAppendExecutionProvider_V2(options, env, &device, found, names, values, 3);
@@ -137,7 +135,10 @@ static void begin(struct start *start, const OrtEnv *env, const OrtSessionOption
 	start->own = NULL;
 }
 
-/* Returns whether to try again with the program's own options after a failure. */
+/*
+ * Returns whether to create the session again with the program's own options after the creation
+ * with the provider failed.
+ */
 static bool goes_back(OrtStatus *status)
 {
 	return status && !run_set(RUN_REQUIRE);
@@ -148,7 +149,8 @@ static void end(const struct start *start, OrtStatus *failure, OrtStatus *status
 	if (start->own)
 		ort.ReleaseSessionOptions(start->own);
 	/*
-	 * If the model also cannot be loaded without the provider, the error is the program's own.
+	 * If the model cannot be loaded without the provider either, the provider did not cause the
+	 * error.
 	 */
 	if (failure && (!status || failure == status))
 		say_not_reached(start->model, failure);
@@ -228,7 +230,7 @@ static void release_options(OrtSessionOptions *options)
 /* ---- tables ---- */
 
 struct extent {
-	uintptr_t at, end;	/* end of the segment that contains `at`; 0: not found */
+	uintptr_t at, end; /* end of the ELF segment that contains the address `at`; 0: not found */
 };
 
 static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
@@ -249,8 +251,8 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
 
 /*
  * Returns how many entries of the runtime's table to copy. The table becomes longer with each
- * release, and its length is unknown. Data of the runtime that follows its table is copied as well,
- * but never used.
+ * release of the runtime, and its length is unknown. If the copied range is longer than the table,
+ * it also has other data of the runtime, which is never used.
  */
 static size_t calls_of(const void *theirs)
 {
@@ -317,8 +319,8 @@ static const char *get_version(void)
 }
 
 /*
- * Returns whether this version of the runtime supports plug-in providers. The version number
- * decides, because GetApi() would print a message.
+ * Returns whether this version of the runtime supports plug-in providers. The function compares
+ * version numbers, because a call of GetApi() for a missing version would print a message.
  */
 static bool takes_plugins(const char *version)
 {
@@ -329,7 +331,8 @@ static bool takes_plugins(const char *version)
 }
 
 /*
- * Stores the functions that this library needs from the first ONNX Runtime that the process loads.
+ * Stores pointers to the functions that this library needs. The functions are those of the first
+ * ONNX Runtime that the process loads.
  */
 static void meet(const struct ort_api_base *base)
 {

@@ -21,6 +21,6 @@ typedef struct OrtSession OrtSession;
 typedef struct OrtTensorRTProviderOptions OrtTensorRTProviderOptions;
 typedef struct OrtTensorRTProviderOptionsV2 OrtTensorRTProviderOptionsV2;
 typedef unsigned int OrtExecutionProviderDevicePolicy;
-typedef void *EpSelectionDelegate;	/* this pointer is only passed on */
+typedef void *EpSelectionDelegate;	/* pointer that the library only passes on to the runtime */
 
 #endif /* NN_RUN_ORT_TYPES_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the original functions that the library replaces, in the scope of the caller, because only
- * a plug-in may have loaded the runtime. If a program loads a runtime with dlopen(), its calls of
- * dlsym() return the replacements.
+ * Finds the original functions that the library replaces. The search begins in the caller's scope,
+ * because perhaps only a plug-in of the program has loaded the runtime. If a program loads a
+ * runtime with dlopen(), the program's calls of dlsym() return the library's replacements.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ static struct function {
 
 #define NUM_FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
 
-/* Returns dlsym() of the C library; the version of its symbol depends on the architecture. */
+/* Returns the C library's dlsym(); the symbol version of dlsym() depends on the architecture. */
 static dlsym_fn *true_dlsym(void)
 {
 #ifdef __aarch64__
@@ -51,7 +51,8 @@ static dlsym_fn *true_dlsym(void)
 static struct function *find(const char *name)
 {
 	/*
-	 * The functions of both runtimes begin with O or T, so most other names are rejected here.
+	 * The names of all replaced functions begin with O or T, so a test of the first letter
+	 * rejects most other names.
 	 */
 	if (*name != 'O' && *name != 'T')
 		return NULL;
@@ -97,8 +98,8 @@ void *dlsym(void *restrict handle, const char *restrict name)
 	void *found;
 
 	/*
-	 * The result of dlsym() may depend on the caller, so this call is a jump that keeps the
-	 * caller's return address.
+	 * The result of dlsym() may depend on the caller's return address, so the call of the C
+	 * library's dlsym() must be a jump.
 	 */
 	if (!function)
 		return true_dlsym()(handle, name);

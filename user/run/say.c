@@ -27,8 +27,10 @@ struct note {
 };
 
 struct model {
-	const void *object;		/* list; the newest object at an address comes first */
-	pid_t pid;	/* process that loaded it; children do not report its runs */
+	/* session or interpreter; in the list, the newest object at an address is first */
+	const void *object;
+	/* process that loaded the model; child processes do not report the model's runs */
+	pid_t pid;
 	uint64_t runs, ns;
 	struct model *next;
 	char name[256];
@@ -57,14 +59,14 @@ void run_reached(void)
 
 	if (fd < 0)
 		return;
-	/* If write() fails, only the message at the end of the program is wrong. */
+	/* If write() fails, only the message at the program's end is wrong. */
 	(void)!write(fd, "1", 1);
 	close(fd);
 }
 
 /*
- * One call writes the whole line, because the program may call _exit() where streams cannot be
- * used.
+ * A single write() prints the whole line, because stdio may not be usable when the program calls
+ * _exit().
  */
 void run_say(const char *format, ...)
 {
@@ -196,7 +198,9 @@ static void report(const struct model *model)
 		run_say("%s: no runs", model->name);
 }
 
-/* Prints a message at the program's end if no process of the program has printed one before. */
+/*
+ * Prints a message at the program's end if no process of the program has printed a message before.
+ */
 static void check_reached(void)
 {
 	const char *path = getenv(RUN_STATE);
@@ -211,8 +215,8 @@ static void check_reached(void)
 }
 
 /*
- * The process at whose end the report is printed; a child of vfork() shares all memory with its
- * parent.
+ * The process that prints the report at its end. Its id must be stored, because a child of vfork()
+ * shares all memory with its parent.
  */
 static pid_t self;
 

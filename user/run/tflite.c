@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TensorFlow Lite's C interface: each new interpreter gets the delegate of libnnaccel_tflite.so. An
- * interpreter of the C++ interface is only detected, and gets no delegate.
+ * Replaces functions of TensorFlow Lite's C interface, so that each new interpreter gets the
+ * delegate of libnnaccel_tflite.so. The library only detects interpreters of TensorFlow Lite's C++
+ * interface, which get no delegate.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,7 +17,7 @@
 
 #define PLUGIN "libnnaccel_tflite.so"
 #define OK 0
-#define ERROR 1				/* the interpreter is no longer usable */
+#define ERROR 1	/* TensorFlow Lite's status kTfLiteError, after which the interpreter is unusable */
 
 typedef struct TfLiteDelegate TfLiteDelegate;
 typedef struct TfLiteInterpreter TfLiteInterpreter;
@@ -25,7 +26,7 @@ typedef struct TfLiteModel TfLiteModel;
 
 typedef TfLiteInterpreter *create_fn(const TfLiteModel *model, const TfLiteInterpreterOptions *options);
 
-/* The delegate of an interpreter; it lives as long as the interpreter. */
+/* The delegate of an interpreter; the delegate lives as long as the interpreter. */
 struct given {
 	const TfLiteInterpreter *interpreter;
 	TfLiteDelegate *delegate;
@@ -35,7 +36,8 @@ struct given {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct given *all_given;		/* under the lock */
 /*
- * Set while the C interface creates an interpreter, because it does so through the C++ interface.
+ * Set while a function of the C interface creates an interpreter, because such a function calls the
+ * C++ interface.
  */
 static _Thread_local bool in_c;
 
@@ -45,7 +47,7 @@ static struct {
 	char problem[256];
 } plugin;
 
-/* The runtime's own version of the function that this library replaces. */
+/* The runtime's original of the function that calls THEIRS(). */
 #define THEIRS(result, parameters) \
 	((result (*) parameters)run_real(__builtin_return_address(0), __func__))
 
@@ -74,7 +76,7 @@ static void load_plugin(void)
 		snprintf(plugin.problem, sizeof(plugin.problem), "%s", dlerror());
 }
 
-/* The reason of a failure is the last message that the plug-in reported. */
+/* The last message that the plug-in reported, which is the reason if the plug-in fails. */
 static _Thread_local char problem[256];
 
 static void keep_problem(const char *text)
@@ -130,8 +132,8 @@ static TfLiteDelegate *take_back(const TfLiteInterpreter *interpreter)
 }
 
 /*
- * Applies the delegate to the interpreter. `library` is any address in the runtime's library.
- * Returns the status of TensorFlow Lite; on failure, `problem` has the reason.
+ * Applies the plug-in's delegate to an interpreter. `library` is any address in the runtime's
+ * library. Returns the status of TensorFlow Lite; on failure, `problem` has the reason.
  */
 static int delegate_to(const void *library, TfLiteInterpreter *interpreter, const char *runtime,
 		       const char *model)
