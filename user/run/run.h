@@ -45,7 +45,7 @@ const char *run_base_name(const char *path);
 
 /*
  * Returns the original function `name`, which the caller would call if this library were not
- * loaded. run_real() searches the caller's file and its libraries, then the program, then functions
+ * loaded. The search covers the caller's file and its libraries, then the program, then functions
  * that dlsym() found earlier. NULL: not found.
  */
 void *run_real(const void *caller, const char *name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Plans the GPU's buffer: parameters, constants, then all other values. Other values than constants
- * share memory if they are not needed at the same time.
+ * Plans the contents of the GPU's buffer: parameters, constants, then all other values. Values that
+ * are not constants share memory if they are not needed at the same time.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #define ALIGNMENT UINT64_C(256)
 
 /*
- * Finds when each value is needed: inputs from before the first dispatch, and outputs until after
- * the last dispatch.
+ * Finds from which to which dispatch each value is needed. Inputs are needed from the beginning,
+ * and outputs until the end.
  */
 static void find_lifetimes(struct graph *g)
 {
@@ -53,7 +53,10 @@ static bool lives_with(const struct value *a, const struct value *b)
 	return a->first <= b->last && b->first <= a->last;
 }
 
-/* Sets the lowest offset of a value where it overlaps no value that is needed at the same time. */
+/*
+ * Sets a value's offset in the buffer to the lowest offset where the value overlaps no value that
+ * is needed at the same time.
+ */
 static void place(struct graph *g, const uint32_t *placed, uint32_t count, struct value *v)
 {
 	bool moved = true;

@@ -21,7 +21,10 @@
 
 enum { INPUT, FILTER, BIAS, PADDING, STRIDE, ACTIVATION, OUTPUT_OPERAND, OPERANDS };
 
-/* A convolution of zeros. The arrays are large enough for each type of elements. */
+/*
+ * A sample convolution of zeros, whose time is measured. The sample's arrays are large enough for
+ * elements of each type.
+ */
 struct sample {
 	struct nn_model model;
 	struct nn_subgraph main;

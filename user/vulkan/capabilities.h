@@ -5,7 +5,10 @@
 
 #include "vulkan/device.h"
 
-/* Time of a convolution on the GPU, divided by its time on the CPU, for each type. */
+/*
+ * For each type: the time of a convolution on the GPU, divided by the time of the convolution on
+ * the CPU.
+ */
 struct capabilities {
 	float float32;
 	float float16;
@@ -13,9 +16,9 @@ struct capabilities {
 };
 
 /*
- * Reads the ratios for the GPU's driver from a file in `folder`. If the file lacks the ratios,
- * measures and writes the ratios. If `folder` is NULL, always measures the ratios. Ignores a
- * failure to write the file.
+ * Reads the ratios of struct capabilities for the GPU's driver from a file in `folder`. If the file
+ * lacks the ratios, measures the ratios and writes them to the file. If `folder` is NULL, always
+ * measures the ratios. If writing the file fails, capabilities_get() ignores the failure.
  */
 enum nn_status capabilities_get(struct gpu *gpu, const char *folder,
 				struct capabilities *capabilities, struct nn_error *err);

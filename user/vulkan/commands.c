@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records commands. Most dispatches read the output of the previous dispatch, so there is a barrier
- * before each dispatch.
+ * Records a graph's commands in Vulkan command buffers. Most dispatches read the output of the
+ * previous dispatch, so there is a barrier before each dispatch.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -10,19 +10,22 @@
 #include "vulkan/commands.h"
 #include "vulkan/pipeline.h"
 
-/* Maximum number of times that a dispatch is halved. */
+/* Maximum number of times that a dispatch is halved to fit into a submission. */
 #define MAX_CUTS	10
 
 /*
- * Maximum number of rows of a matrix product for which computing each row by itself is quicker than
- * computing a tile.
+ * A matrix product with at most VECTOR_ROWS rows is computed row by row, because computing tiles
+ * would be slower.
  */
 #define VECTOR_ROWS	4
 
-/* Maximum number of work groups along a dimension, which every GPU supports. */
+/* Maximum number of work groups along a dimension of a dispatch; every GPU supports MAX_GROUPS. */
 #define MAX_GROUPS	65535
 
-/* Assumed time in ns for a unit of a dispatch's cost, until the model has been measured. */
+/*
+ * Assumed time in ns for a unit of a dispatch's cost, before the model's submissions have been
+ * measured.
+ */
 #define NS_PER_COST	4
 
 /*
@@ -57,7 +60,7 @@ static bool is_vector(const struct dispatch *d)
 	       p->width <= MAX_GROUPS * VECTOR_COLUMNS;
 }
 
-/* Returns the variant of a shader that is quicker on the GPU. */
+/* Returns the variant of a dispatch's shader that is quickest on the GPU. */
 static enum shader variant_of(const struct commands_target *t, const struct dispatch *d)
 {
 	const bool is_fp16 = d->constants[0] == TYPE_F16 || t->graph->model->relaxed;
@@ -124,8 +127,8 @@ static VkResult begin(VkCommandBuffer commands)
 }
 
 /*
- * Lists the barriers that acquire (if `is_taken` is set) or release buffers whose memory is used
- * outside of the GPU. A buffer of several arguments gets only one barrier.
+ * Lists the barriers that acquire or, if `is_taken` is not set, release the buffers whose memory is
+ * used outside of the GPU. A buffer that contains several arguments gets only one barrier.
  */
 static uint32_t list_owners(const struct commands_target *t, const struct place *places,
 			    uint32_t count, bool is_taken, VkBufferMemoryBarrier *list)
@@ -153,8 +156,8 @@ static uint32_t list_owners(const struct commands_target *t, const struct place 
 }
 
 /*
- * Each dispatch has a barrier before it, and no command precedes the transfers of inputs. So the
- * transfers of inputs need barriers only to change the owners of buffers.
+ * Each dispatch has a barrier before it, and no command precedes the transfers of inputs. Therefore
+ * the transfers of inputs need barriers only to change the owners of buffers.
  */
 VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_target *t,
 			   const struct place *places, bool is_output)
@@ -225,7 +228,7 @@ static bool grow(void **list, uint32_t count, uint32_t *room, size_t size)
 	return true;
 }
 
-/* Begins the next submission's commands. */
+/* Begins to record the commands of the next submission. */
 static VkResult next(struct commands *c, struct gpu *gpu)
 {
 	struct submission *s;
@@ -245,8 +248,8 @@ static VkResult next(struct commands *c, struct gpu *gpu)
 }
 
 /*
- * Records work groups: in the current submission, or in a new submission if the current submission
- * would take too long.
+ * Records a range of work groups in the current submission or, if the current submission would take
+ * too long, in a new submission.
  */
 static VkResult record_box(struct commands *c, const struct commands_target *t, uint32_t index,
 			   const struct box *box, double ns)
@@ -269,7 +272,10 @@ static VkResult record_box(struct commands *c, const struct commands_target *t, 
 	return dispatch(s->buffer, t, index, box);
 }
 
-/* Records work groups, and halves their range until each half is short enough for a submission. */
+/*
+ * Records a range of work groups. Halves the range until each half is short enough for a
+ * submission.
+ */
 static VkResult record_halves(struct commands *c, const struct commands_target *t, uint32_t index,
 			      const struct box *all, double ns, uint32_t cuts)
 {
@@ -312,7 +318,10 @@ static VkResult record(struct commands *c, const struct commands_target *t)
 	return vkEndCommandBuffer(c->list[c->count - 1].buffer);
 }
 
-/* Divides the measured time of each submission among its dispatches. */
+/*
+ * Estimates the time of each dispatch: divides the measured time of each submission among the
+ * submission's dispatches.
+ */
 static bool estimate(struct commands *c, const struct graph *g)
 {
 	bool is_measured = c->count > 0;
@@ -393,7 +402,9 @@ static VkResult copy_now(struct gpu *gpu, VkCommandBuffer commands, VkBuffer fro
 	result = vkQueueSubmit(gpu->queue, 1, &submit, VK_NULL_HANDLE);
 	if (!result)
 		result = vkQueueWaitIdle(gpu->queue);
-	/* If vkQueueWaitIdle() failed, the GPU may still be using the commands. */
+	/*
+	 * If vkQueueWaitIdle() failed, wait again, because the GPU may still be using the commands.
+	 */
 	if (result)
 		vkDeviceWaitIdle(gpu->device);
 	pthread_mutex_unlock(&gpu->queue_lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands of a graph, which are recorded once. The commands are divided into short
- * submissions, because a long submission would block the desktop.
+ * The GPU commands of a graph, which are recorded once and executed many times. The commands are
+ * divided into short submissions, because a long submission would block the desktop.
  */
 #ifndef NN_VULKAN_COMMANDS_H
 #define NN_VULKAN_COMMANDS_H
@@ -20,23 +20,25 @@
  * staging buffer.
  */
 struct place {
-	VkBuffer buffer;		/* memory that the CPU or other devices may share */
+	VkBuffer buffer;	/* buffer in memory that the CPU or other devices may also access */
 	uint64_t offset;
 	uint64_t id;			/* unique number of the buffer */
 };
 
-/* A copy between the GPU's buffer and an argument's place or the staging buffer. */
+/*
+ * A copy between the GPU's buffer and an argument, which is in its place or in the staging buffer.
+ */
 struct transfer {
 	uint64_t host;
 	uint64_t gpu;
 	uint64_t size;
 };
 
-/* Commands that are submitted together. */
+/* Commands that are submitted to the GPU together. */
 struct submission {
 	VkCommandBuffer buffer;
-	double ns;			/* expected time of the commands */
-	uint64_t measured_ns;		/* last measured time, or 0 if the time is unknown */
+	double ns;			/* expected time of the submission's commands */
+	uint64_t measured_ns; /* last measured time of the commands, or 0 if the time is unknown */
 };
 
 /* The work groups of one dispatch in one submission. */
@@ -71,17 +73,17 @@ struct commands_target {
 };
 
 /*
- * Records the transfers of inputs or, with `is_output`, of outputs. `places` are the places of the
- * arguments. Allocates the command buffer if *commands is NULL.
+ * Records the transfers of inputs or, if `is_output` is set, of outputs. `places` are the places of
+ * the inputs or outputs. If *commands is NULL, allocates a command buffer for the transfers.
  */
 VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_target *target,
 			   const struct place *places, bool is_output);
 
 /*
  * Records a graph's dispatches, which are submitted between the transfers of inputs and outputs. By
- * the last measurements, each submission takes at most SUBMISSION_NS; dispatches that take longer
- * are divided. Replaces the earlier commands, which must not be running. If recording fails,
- * *commands has no commands.
+ * the last measurements, each submission takes at most SUBMISSION_NS; a dispatch that takes longer
+ * than SUBMISSION_NS is divided. Replaces the commands that `c` contained before; these commands
+ * must not be running. If commands_record() fails, `c` contains no commands.
  */
 VkResult commands_record(struct commands *c, const struct commands_target *target);
 void commands_free(struct commands *c, struct gpu *gpu);

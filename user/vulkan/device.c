@@ -12,7 +12,7 @@
 #include "vulkan/pipeline.h"
 #include "vulkan/shaders/params.h"
 
-/* The Vulkan headers of Debian 12 do not declare cooperative matrices. */
+/* Declare cooperative matrices if the Vulkan headers do not, as in Debian 12. */
 #ifndef VK_KHR_cooperative_matrix
 #define VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME "VK_KHR_cooperative_matrix"
 #define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR	1000506000
@@ -55,8 +55,8 @@ static void uuid_text(const uint8_t uuid[VK_UUID_SIZE], char text[GPU_UUID_TEXT]
 }
 
 /*
- * Returns the first queue family that supports computing, or -1. Also returns the number of bits of
- * the family's timestamps.
+ * Returns the first queue family that supports computing, or -1. Sets the number of bits of the
+ * timestamps that the queue family supports.
  */
 static int family_of(VkPhysicalDevice physical, uint32_t *timestamp_bits)
 {
@@ -85,8 +85,8 @@ struct features {
 };
 
 /*
- * Chains the Vulkan feature structures that every GPU needs, and the feature structures of the
- * extensions that `variants` need.
+ * Chains the Vulkan structures of features: the features that the engine always needs, and the
+ * features of the extensions that `variants` need.
  */
 static void chain_features(struct features *f, uint32_t variants)
 {
@@ -284,7 +284,8 @@ static bool has_sync_files(VkPhysicalDevice physical)
 
 /*
  * Chooses a size of cooperative matrices that divides the shader's tile, so that all subgroups
- * compute the same number of matrices. Returns false if the GPU has no such size.
+ * compute the same number of matrices. Returns false if the GPU supports no size that divides the
+ * tile.
  */
 static bool choose_matrix(struct gpu *gpu)
 {
@@ -325,8 +326,8 @@ static bool choose_matrix(struct gpu *gpu)
 }
 
 /*
- * Chooses the variants of shaders that are quicker on the GPU: none with drivers that compute on
- * the CPU, which convert float16 and emulate dot products.
+ * Chooses the variants of shaders that are quicker on the GPU. With a driver that computes on the
+ * CPU, chooses none, because such a driver converts float16 and emulates dot products.
  */
 static void choose_variants(struct gpu *gpu)
 {

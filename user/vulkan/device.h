@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A GPU: choosing and opening a GPU, its queue, its memory, and its pipelines. */
+/* Functions that choose and open a GPU, and a struct with the GPU's queue, memory and pipelines. */
 #ifndef NN_VULKAN_DEVICE_H
 #define NN_VULKAN_DEVICE_H
 
@@ -25,7 +25,7 @@ struct gpu_name {
 /* Variants of shaders that a GPU may have. */
 #define GPU_FP16	1u	/* arithmetic in float16 */
 #define GPU_DOT		2u	/* integer dot products */
-/* Imports that a GPU may support. */
+/* Kinds of imports that a GPU may support. */
 #define GPU_HOST_MEMORY	4u	/* import of memory by address */
 #define GPU_MEMORY_FD	8u	/* import of memory by file descriptor */
 #define GPU_DMA_BUF	16u	/* import of dma-bufs */
@@ -41,8 +41,8 @@ struct gpu_name {
 struct pipelines;
 
 /*
- * Sizes of cooperative matrices. The two factors of a product are [rows, depth] and
- * [depth, columns]; a subgroup accumulates `count` products.
+ * Sizes of cooperative matrices. The two factors of a matrix product have the shapes [rows, depth]
+ * and [depth, columns]; a subgroup accumulates `count` products.
  */
 struct gpu_matrix {
 	uint32_t rows;
@@ -66,16 +66,16 @@ struct gpu {
 	char driver_uuid[GPU_UUID_TEXT];
 	uint32_t driver_version;
 	uint64_t host_alignment;	/* alignment of memory that is imported by address */
-	double tick_ns;			/* period of timestamps; 0 if there are no timestamps */
-	uint64_t tick_mask;		/* mask of the valid bits of a timestamp */
+	double tick_ns;	/* period of the GPU's timestamps; 0 if the GPU has no timestamps */
+	uint64_t tick_mask;		/* mask of the valid bits of the GPU's timestamps */
 	uint32_t can;			/* flags of the variants and imports that the GPU has */
 	uint32_t uses;			/* flags of the variants that are quicker on the GPU */
 	struct gpu_matrix matrix;	/* of GPU_MATRIX */
 	uint32_t references;		/* number of references; protected by device.c's lock */
 	bool is_lost;			/* atomic */
 	/*
-	 * Protects `pool` and `pipelines`. A thread that compiles a shader holds `lock` for a long
-	 * time.
+	 * Protects `pool` and `pipelines`. While a thread compiles a shader, it holds `lock` for a
+	 * long time.
 	 */
 	pthread_mutex_t lock;
 	pthread_mutex_t queue_lock;	/* protects the queue */
@@ -84,26 +84,26 @@ struct gpu {
 };
 
 /*
- * Fills in the names of up to `count` GPUs. Returns the number of all GPUs; or -1, with the reason
- * in `err`.
+ * Fills in the names of up to `count` GPUs. Returns the number of all GPUs of the machine; or -1,
+ * with the reason in `err`.
  */
 int gpu_list(struct gpu_name *names, uint32_t count, struct nn_error *err);
 
 /*
  * Opens the GPU whose name contains `wanted`, or whose UUID is `wanted`. If `wanted` is NULL, opens
- * the first hardware GPU; if "software", the first software driver. Returns NN_DEVICE_UNAVAILABLE,
- * with the reason, if no GPU is as wanted.
+ * the first hardware GPU; if `wanted` is "software", opens the first software driver. Returns
+ * NN_DEVICE_UNAVAILABLE, with the reason, if no usable GPU matches `wanted`.
  */
 enum nn_status gpu_open(const char *wanted, struct gpu **gpu, struct nn_error *err);
 
-/* Takes a reference to a GPU. Each object that was made on a GPU holds a reference. */
+/* Takes a reference to a GPU. Each object that was made on a GPU holds a reference to the GPU. */
 struct gpu *gpu_hold(struct gpu *gpu);
 void gpu_release(struct gpu *gpu);
 
 /*
- * Returns the status for the result of a Vulkan call, with `what` as the reason. After
- * VK_ERROR_DEVICE_LOST, the GPU is lost: it runs no more commands, and the engine has to open the
- * GPU a second time.
+ * Converts the result of a Vulkan call to a status; `what` is the reason in *err. After
+ * VK_ERROR_DEVICE_LOST, the GPU executes no more commands, and the engine has to open the GPU a
+ * second time.
  */
 enum nn_status gpu_fail(struct gpu *gpu, VkResult result, const char *what, struct nn_error *err);
 bool gpu_is_lost(struct gpu *gpu);
@@ -111,7 +111,7 @@ bool gpu_is_lost(struct gpu *gpu);
 /* Waits until the GPU is idle. A lost GPU counts as idle. */
 void gpu_wait(struct gpu *gpu);
 
-/* A buffer with its own memory; `base` is NULL if the host cannot reach it. */
+/* A buffer with its own memory; `base` is NULL if the host cannot access the memory. */
 struct gpu_buffer {
 	VkBuffer buffer;
 	VkDeviceMemory memory;
@@ -120,7 +120,9 @@ struct gpu_buffer {
 	bool is_coherent;
 };
 
-/* Makes a buffer in the device's memory or, with `host`, in memory that the host can access. */
+/*
+ * Makes a buffer in the device's memory or, if `host` is set, in memory that the host can access.
+ */
 enum nn_status gpu_buffer_create(struct gpu *gpu, uint64_t size, bool host,
 				 struct gpu_buffer *buffer, struct nn_error *err);
 void gpu_buffer_destroy(struct gpu *gpu, struct gpu_buffer *buffer);

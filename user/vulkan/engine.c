@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine's functions, which the kit calls. All clients share one GPU. If the GPU is lost, the
- * engine opens the GPU again.
+ * The functions of the Vulkan engine that libnnaccel-engine calls. All clients share one GPU. If
+ * the GPU is lost, the engine opens the GPU again.
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,7 +27,7 @@ static struct {
 	const char *folder;
 	bool gpu_waits;
 	struct gpu *gpu;		/* under the lock */
-	uint32_t stored;		/* number of the GPU's pipelines in the engine's store */
+	uint32_t stored; /* number of the GPU's pipelines that are saved in the engine's store */
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 void vulkan_engine_choose(const char *wanted, const char *folder, bool gpu_waits)
@@ -39,7 +39,10 @@ void vulkan_engine_choose(const char *wanted, const char *folder, bool gpu_waits
 
 /* ---- Pipelines in the engine's store ---- */
 
-/* Makes the key of stored pipelines from the build's shaders, the driver and the GPU. */
+/*
+ * Makes the key under which pipelines are stored, from the build id of the engine, the driver and
+ * the GPU.
+ */
 static int key_of(const struct gpu *gpu, char key[256])
 {
 	char build[BUILD_ID_TEXT];
@@ -65,7 +68,7 @@ static void load_pipelines(struct gpu *gpu)
 	free(data);
 }
 
-/* Stores all pipelines of the GPU if some pipelines are not stored yet. */
+/* If some pipelines of the GPU are not in the engine's store yet, stores all pipelines. */
 static void store_pipelines(struct gpu *gpu)
 {
 	struct nn_error err = { "" };
@@ -96,7 +99,7 @@ static enum nn_status open_gpu(struct nn_error *err)
 	return status;
 }
 
-/* Returns the GPU, with a reference that the caller must release. */
+/* Returns the GPU and takes a reference to the GPU, which the caller must release. */
 static enum nn_status take_gpu(struct gpu **gpu, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;
@@ -116,7 +119,10 @@ static enum nn_status take_gpu(struct gpu **gpu, struct nn_error *err)
 	return status;
 }
 
-/* Sets the performance figures; a GPU's unknown power consumption counts as equal to the CPU's. */
+/*
+ * Sets the device's performance figures. The power consumption of a GPU is unknown, so it is
+ * reported as equal to the CPU's.
+ */
 static void set_speed(struct nn_device_info *info, const struct capabilities *c)
 {
 	static const int32_t types[] = {
@@ -272,8 +278,8 @@ static const struct nn_arg *argument_at(const struct nn_execution *e, uint32_t i
 }
 
 /*
- * Finds an argument's place in imported memory. Arguments with indices get no place, because the
- * CPU checks a copy of the indices that clients cannot change.
+ * Finds an argument's place in imported memory. Arguments with indices get no place. They are
+ * copied, because the CPU must check indices that clients can no longer change.
  */
 static enum nn_status find_place(const struct prepared *p, struct nna_engine_execution *execution,
 				 const struct nn_execution *e, uint32_t i, struct place *place,
@@ -308,8 +314,9 @@ static enum nn_status await(const struct prepared_files *files, uint64_t deadlin
 }
 
 /*
- * Begins or ends the CPU's access to the dma-bufs of arguments without a place. With only_devices
- * set, the kernel leaves the CPU's accesses to the engine. Only dma-bufs need the calls.
+ * Begins or ends the CPU's access to dma-bufs whose arguments have no place, so that the CPU copies
+ * the arguments. The engine has to begin and end the CPU's accesses, because it sets only_devices.
+ * Other memory than dma-bufs needs no such calls.
  */
 static enum nn_status access_copies(struct nna_engine_execution *execution,
 				    const struct nn_execution *e, const struct place *places,
@@ -337,8 +344,9 @@ static enum nn_status access_copies(struct nna_engine_execution *execution,
 }
 
 /*
- * Computes once the fences of the memory have signalled. The CPU waits for the fences if the CPU
- * copies arguments or the GPU cannot wait; otherwise the GPU waits.
+ * Executes the model after the fences of the arguments' memory have signalled. The CPU waits for
+ * the fences if the CPU copies arguments or if the GPU cannot wait; otherwise the GPU waits for the
+ * fences.
  */
 static enum nn_status compute(struct prepared *p, struct nna_engine_execution *execution,
 			      struct nn_execution *e, const struct place *places, bool copies,

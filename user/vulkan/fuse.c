@@ -9,7 +9,10 @@
 
 #include "vulkan/graph.h"
 
-/* The numbers of dispatches that read and that write a value, and the last writer's index. */
+/*
+ * The uses of a value: the number of dispatches that read it, the number that write it, and the
+ * index of the last writer.
+ */
 struct use {
 	uint32_t readers;
 	uint32_t writers;
@@ -44,9 +47,8 @@ static bool is_dense(const struct elementwise_params *p)
 }
 
 /*
- * Gives chain `a` the axes of chain `b`, which has equally many elements. Returns false unless `a`
- * and `b` have equal axes, or `a` has one axis, along which it reads each tensor with a constant
- * step.
+ * Gives to chain `a` the axes of chain `b`; both chains have equally many elements. Returns false
+ * unless the chains have equal axes, or `a` has a single axis.
  */
 static bool same_axes(struct elementwise_params *a, const struct elementwise_params *b)
 {
@@ -64,7 +66,7 @@ static bool same_axes(struct elementwise_params *a, const struct elementwise_par
 	return true;
 }
 
-/* Appends the steps of `next`, whose tensor 0 is the output of `chain`, to `chain`. */
+/* Appends to `chain` the steps of `next`, whose tensor 0 is the output of `chain`. */
 static bool append(struct dispatch *chain, const struct dispatch *next)
 {
 	struct elementwise_params a = chain->params.elementwise, b = next->params.elementwise;
@@ -94,7 +96,7 @@ static bool append(struct dispatch *chain, const struct dispatch *next)
 	return true;
 }
 
-/* Returns the step that computes the result of `step` from exchanged operands, or -1. */
+/* Returns the step that has the same result as `step` if the operands are exchanged, or -1. */
 static int exchanged(uint32_t step)
 {
 	static const uint32_t pairs[][2] = {
@@ -111,7 +113,9 @@ static int exchanged(uint32_t step)
 	return -1;
 }
 
-/* Exchanges tensors 0 and 1 of a dispatch, without changing its result. */
+/*
+ * Exchanges tensors 0 and 1 of a dispatch, and adapts its step so that the result stays the same.
+ */
 static bool exchange(struct dispatch *d)
 {
 	struct elementwise_params *p = &d->params.elementwise;
@@ -132,7 +136,10 @@ static bool exchange(struct dispatch *d)
 	return true;
 }
 
-/* Fuses a clamp, `next`, into the float product, window or pooling that computes its input. */
+/*
+ * Fuses the clamp `next` into the float product, windowed operation or pooling that computes the
+ * input of the clamp.
+ */
 static bool clamp_window(struct dispatch *window, const struct dispatch *next)
 {
 	const struct elementwise_params *p = &next->params.elementwise;
@@ -152,8 +159,8 @@ static bool clamp_window(struct dispatch *window, const struct dispatch *next)
 }
 
 /*
- * Returns the dispatch that writes a value, if the dispatch is the value's only writer and `d` is
- * the only reader; otherwise NULL.
+ * If a value has only one writer and its only reader is dispatch `d`, returns the dispatch that
+ * writes the value; otherwise NULL.
  */
 static struct dispatch *writer_of(struct graph *g, const struct use *uses, uint32_t value,
 				  uint32_t d)
@@ -181,8 +188,8 @@ static void join(struct graph *g, struct use *uses, uint32_t d)
 			return;
 	}
 	/*
-	 * The fused dispatch takes the position of the second dispatch, where the operands of both
-	 * dispatches have been computed.
+	 * The fused dispatch replaces the second of the two dispatches, because only then the
+	 * operands of both have been computed.
 	 */
 	if (append(before, &exchanged_next)) {
 		before->tensors[OUTPUT] = next->tensors[OUTPUT];

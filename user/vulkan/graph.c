@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes a graph from a model's operations: the reference's shape rules compute the shapes, and the
- * functions of the table make the dispatches.
+ * Makes a graph from a model's operations. The shape rules of the reference kernels compute the
+ * shapes, and the functions in the table of operations make the dispatches.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
@@ -62,7 +62,7 @@ uint32_t lower_output_type(const struct lower *l, uint32_t output)
 	return type_in_memory(operand_of(l, true, output)->type);
 }
 
-/* Makes room for one more element of an array, whose capacity is a power of two. */
+/* Enlarges an array for one more element, if necessary; the array's capacity is a power of two. */
 static void *grown(void *list, uint32_t count, size_t size)
 {
 	if (count & (count - 1))
@@ -173,7 +173,7 @@ struct strides lower_strides(const struct nn_image *i, bool nchw)
 
 /* ---- Tables by the reference ---- */
 
-/* Makes a tensor of rank `rank` with the 256 values of a byte along `axis`. */
+/* Makes a tensor of rank `rank` that has the 256 values of a byte along `axis`. */
 static struct nn_tensor all_bytes(const struct nn_tensor *like, uint32_t rank, uint32_t axis,
 				  const uint8_t *bytes)
 {
@@ -220,7 +220,7 @@ void *lower_table(struct lower *l, const struct nn_tensor *inputs, uint32_t num_
 
 /*
  * Copies the value of a scalar, or of a tensor whose values determine a shape, because other
- * processes may change the original value.
+ * processes may change the value in shared memory.
  */
 static enum nn_status copy_value(struct lower *l, uint32_t i, struct nn_tensor *t)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model as a list of dispatches: which values each shader reads and writes, and the offsets of
- * the values in one buffer. No function of graph.h calls Vulkan.
+ * A model as a list of dispatches of shaders. The list has the values that each dispatch reads and
+ * writes, and the offsets of the values in one buffer. No function of graph.h calls Vulkan.
  */
 #ifndef NN_VULKAN_GRAPH_H
 #define NN_VULKAN_GRAPH_H
@@ -14,11 +14,11 @@ typedef uint32_t uint;
 
 #define NO_VALUE UINT32_MAX
 
-/* A range of the buffer that dispatches read or write. */
+/* A value: a range of the GPU's buffer that dispatches read or write. */
 struct value {
 	uint64_t size;
 	uint32_t element;		/* size of an element in bytes */
-	const void *data;		/* contents of a constant; NULL for inputs and results */
+	const void *data;	/* contents of a constant; NULL if the value is no constant */
 	void *owned;			/* memory that is freed with the graph, or NULL */
 	bool is_input;
 	bool is_output;
@@ -36,7 +36,7 @@ struct gather_params { GATHER_PARAMS };
 struct quantise_params { QUANTISE_PARAMS };
 
 struct dispatch {
-	enum shader shader;	/* shader; or SHADERS if the dispatch was fused into another */
+	enum shader shader; /* shader; SHADERS if the dispatch was fused into another dispatch */
 	uint32_t constants[SHADER_CONSTANTS];
 	uint32_t groups[3];
 	uint32_t tensors[TENSORS];	/* values, or NO_VALUE */
@@ -51,7 +51,8 @@ struct dispatch {
 		struct resize_params resize;
 		struct gather_params gather;
 		struct quantise_params quantise;
-		uint32_t at[TENSORS];	/* tensors' offsets, the first field of all parameters */
+		/* tensors' offsets in the buffer, the first field of all structs of parameters */
+		uint32_t at[TENSORS];
 	} params;
 };
 
@@ -61,7 +62,10 @@ struct index_check {
 	uint32_t limit;
 };
 
-/* A graph; its buffer has the parameters of the dispatches, then constants, then other values. */
+/*
+ * A graph. The graph's buffer contains the parameters of the dispatches, then constants, then other
+ * values.
+ */
 struct graph {
 	const struct nn_model *model;
 	struct nn_tensor *tensors;	/* shape of each operand, as the shape rules compute it */
@@ -75,20 +79,21 @@ struct graph {
 	uint64_t params_step;		/* distance in bytes between dispatches' parameters */
 	uint64_t constants_end;
 	uint64_t size;			/* size of the buffer in bytes */
-	uint64_t unshared;		/* size of temporaries if they did not share memory */
+	uint64_t unshared;	/* size that temporaries would need without sharing memory */
 };
 
 /*
- * Makes a graph of a checked model. The graph refers to the model's constants. Returns
- * NN_INVALID_ARGUMENT with the reason if the model has an unsupported operation or operand.
+ * Makes a graph of a checked model. The graph points to the model's constants and does not copy
+ * them. Returns NN_INVALID_ARGUMENT with the reason if the model has an unsupported operation or
+ * operand.
  */
 enum nn_status graph_create(const struct nn_model *model, const VkPhysicalDeviceLimits *limits,
 			    struct graph *graph, struct nn_error *err);
 void graph_destroy(struct graph *graph);
 
 /*
- * Finds which operations of the main subgraph are supported. Calls `refused` for each unsupported
- * operation, with the reason.
+ * Finds which operations of the main subgraph are supported. For each unsupported operation, calls
+ * `refused` with the reason.
  */
 enum nn_status graph_supported(const struct nn_model *model, const VkPhysicalDeviceLimits *limits,
 			       bool *supported,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Imports regions of clients' memory as dma-bufs, or by address. Regions that cannot be imported
- * are recorded, so that later executions do not try to import them.
+ * Imports regions of clients' memory as dma-bufs, or by address. If a region cannot be imported,
+ * the failure is recorded, so that later executions do not try to import the region.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,7 +15,8 @@ struct import {
 	const void *base;
 	bool is_writable;
 	uint64_t id;
-	struct gpu_buffer buffer;	/* zeroed if the memory cannot be imported */
+	/* buffer with the imported memory; zeroed if the memory cannot be imported */
+	struct gpu_buffer buffer;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -41,7 +42,7 @@ const char *import_way_name(enum nn_device_memory way)
 	return names[way];
 }
 
-/* Returns a coherent memory type among `allowed`, which needs no flushes, or -1. */
+/* Returns a coherent memory type (a type that needs no flushes) among `allowed`, or -1. */
 static int coherent_type(const struct gpu *gpu, uint32_t allowed)
 {
 	for (uint32_t i = 0; i < gpu->memory.memoryTypeCount; i++)
@@ -132,13 +133,19 @@ static VkResult from_dma_buf(struct gpu *gpu, int file, struct gpu_buffer *b)
 		result = properties_of(gpu->device, handle, file, &properties);
 	if (!result)
 		result = import_memory(gpu, handle, &from, properties.memoryTypeBits, b);
-	/* Close the file only if the import failed, because a successful import takes the file. */
+	/*
+	 * Close the file only if the import failed, because the driver owns the file after a
+	 * successful import.
+	 */
 	if (!b->memory)
 		close(file);
 	return result;
 }
 
-/* Imports a region as a dma-buf or, if the dma-buf import is impossible or fails, by address. */
+/*
+ * Imports a region as a dma-buf. If the region is no dma-buf or the import fails, imports the
+ * region by address.
+ */
 static void import_region(struct gpu *gpu, struct nna_engine_execution *execution, const void *data,
 			  const struct nna_engine_region *region, struct gpu_buffer *b)
 {
@@ -223,7 +230,10 @@ void import_forget(const void *base)
 			continue;
 		}
 		*link = i->next;
-		/* Wait: the GPU may still compute for an execution whose deadline has passed. */
+		/*
+		 * Wait for the GPU, because it may still execute a model for an execution whose
+		 * deadline has passed.
+		 */
 		gpu_wait(i->gpu);
 		gpu_buffer_destroy(i->gpu, &i->buffer);
 		gpu_release(i->gpu);

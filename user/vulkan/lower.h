@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Translates operations to dispatches. This header declares the parameter of the functions in
- * operations.c's table, and helpers that the functions call.
+ * Translates operations to dispatches. The functions in the table of operations.c get a struct
+ * lower and call the helpers of lower.h.
  */
 #ifndef NN_VULKAN_LOWER_H
 #define NN_VULKAN_LOWER_H
@@ -14,29 +14,33 @@ struct lower {
 	struct graph *graph;
 	const struct nn_operation *operation;
 	uint32_t index;			/* of the operation */
-	uint32_t argument;		/* `argument` of the operation's row in the table */
-	struct nn_run run;	/* operation with known shapes; float16 operands are float32 */
+	uint32_t argument; /* field `argument` of the operation's row in the table of operations */
+	/* operation with known shapes, in which float16 operands have the type float32 */
+	struct nn_run run;
 	bool out_of_memory;
 };
 
 typedef enum nn_status lower_fn(struct lower *l);
 
 /*
- * A row of the table of operations: an operation's code, the supported types of its input
- * `subject`, and the function that translates the operation.
+ * A row of the table of operations. `types` are the supported types of the operation's input
+ * `subject`, and lower() translates the operation.
  */
 struct vulkan_op {
 	int32_t code;
 	uint32_t types;			/* NN_T() */
 	lower_fn *lower;
 	uint32_t argument;
-	uint32_t subject;		/* number of the input whose type is checked */
+	uint32_t subject;		/* number of the input whose type must be one of `types` */
 };
 
 const struct vulkan_op *vulkan_op_at(uint32_t index);
 const struct vulkan_op *vulkan_op_find(int32_t code);
 
-/* Returns NN_INVALID_ARGUMENT, with the operation's name in front of the given reason. */
+/*
+ * Returns NN_INVALID_ARGUMENT. Sets the error's reason to the operation's name followed by the text
+ * of `format`.
+ */
 enum nn_status lower_refuse(const struct lower *l, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -49,8 +53,8 @@ uint32_t lower_input(struct lower *l, uint32_t input);
 uint32_t lower_output(struct lower *l, uint32_t output);
 
 /*
- * Adds a constant. The graph takes ownership of `data`, which is memory from malloc(), or NULL if
- * memory ran out.
+ * Adds a constant. The graph takes ownership of `data`, which comes from malloc(). `data` may be
+ * NULL if malloc() has failed.
  */
 uint32_t lower_constant(struct lower *l, void *data, uint64_t size, uint32_t element);
 uint32_t lower_temporary(struct lower *l, uint64_t size, uint32_t element);
@@ -65,7 +69,7 @@ enum nn_status lower_add(struct lower *l, const struct dispatch *d);
 
 /*
  * Returns a table of the results that the reference kernel computes from each of the 256 values of
- * a byte as input 0. With `arity` 2, the table has the results for all pairs of bytes as inputs 0
+ * a byte as input 0. If `arity` is 2, the table has the results for all pairs of bytes as inputs 0
  * and 1. Returns NULL if memory runs out or the reference kernel fails.
  */
 void *lower_table(struct lower *l, const struct nn_tensor *inputs, uint32_t num_inputs,
@@ -89,7 +93,10 @@ lower_fn lower_reshape, lower_transpose, lower_concat, lower_pack, lower_split, 
 lower_fn lower_softmax, lower_reduce, lower_arg, lower_norm;
 lower_fn lower_resize, lower_gather;
 
-/* Converts an input's bytes to the output's quantisation, into a temporary. For CONCATENATION. */
+/*
+ * Adds a temporary with an input's bytes converted to the quantisation of the output. For
+ * CONCATENATION.
+ */
 uint32_t lower_requantised(struct lower *l, uint32_t input);
 
 #endif /* NN_VULKAN_LOWER_H */

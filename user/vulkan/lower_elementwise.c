@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Translates operations that compute each element by itself. For an operation on bytes, the
- * reference kernel fills a table of 256 results.
+ * Translates operations that compute each element by itself. For an operation on 8-bit values, the
+ * reference kernel computes a table of 256 results.
  */
 #include <math.h>
 #include <string.h>
@@ -17,8 +17,8 @@ static bool is_bytes(int32_t type)
 }
 
 /*
- * Begins a dispatch for all elements of the output. Tensors 0 and 1 of the dispatch are the one or
- * two inputs of the operation, which are broadcast.
+ * Begins a dispatch for all elements of the output. Tensors 0 and 1 of the dispatch are the
+ * operation's inputs (one or two), broadcast to the output.
  */
 static struct dispatch begin(struct lower *l, enum shader shader, uint32_t num_inputs)
 {

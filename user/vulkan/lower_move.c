@@ -16,7 +16,7 @@ static uint32_t element_of(const struct lower *l)
 			       .operands[l->operation->outputs[0]].type)->element_size;
 }
 
-/* Returns the view of a whole, dense tensor with the dimensions of `view`. */
+/* Returns a view of a dense tensor that has the dimensions of `view`. */
 static struct nn_strided dense_of(const struct nn_strided *view)
 {
 	struct nn_strided dense = { .rank = view->rank };
@@ -31,8 +31,8 @@ static struct nn_strided dense_of(const struct nn_strided *view)
 }
 
 /*
- * Sets the parameters of a copy between two views. Drops axes of one element, and merges adjacent
- * axes that are contiguous in both views.
+ * Sets the parameters of a copy between two views. The parameters omit axes of one element, and
+ * merge adjacent axes that are contiguous in both views.
  */
 static bool set_views(struct copy_params *p, const struct nn_strided *from,
 		      const struct nn_strided *to)
@@ -80,7 +80,7 @@ static enum nn_status copy(struct lower *l, uint32_t value_from, const struct nn
 	return lower_add(l, &d);
 }
 
-/* Copies a view of input 0 to output 0. */
+/* Adds a dispatch that copies a view of input 0 to output 0. */
 static enum nn_status read_view(struct lower *l, const struct nn_strided *view)
 {
 	const struct nn_strided dense = dense_of(view);
@@ -88,7 +88,7 @@ static enum nn_status read_view(struct lower *l, const struct nn_strided *view)
 	return copy(l, lower_input(l, 0), view, lower_output(l, 0), &dense);
 }
 
-/* Copies input 0 to a view of output 0. */
+/* Adds a dispatch that copies input 0 to a view of output 0. */
 static enum nn_status write_view(struct lower *l, const struct nn_strided *view)
 {
 	const struct nn_strided dense = dense_of(view);
@@ -96,7 +96,10 @@ static enum nn_status write_view(struct lower *l, const struct nn_strided *view)
 	return copy(l, lower_input(l, 0), &dense, lower_output(l, 0), view);
 }
 
-/* Lets the output of a RESHAPE share the input's bytes if it is temporary, or copies the input. */
+/*
+ * If the output of a RESHAPE is temporary, it shares the bytes of the input; otherwise the input is
+ * copied.
+ */
 enum nn_status lower_reshape(struct lower *l)
 {
 	struct nn_strided all;
@@ -209,7 +212,10 @@ enum nn_status lower_strided_slice(struct lower *l)
 	return read_view(l, &view);
 }
 
-/* Copies input 0 into a part of a larger tensor, and fills the rest of the tensor with `value`. */
+/*
+ * Adds dispatches that copy input 0 into a part of a larger tensor, and fill the rest of the tensor
+ * with `value`.
+ */
 static enum nn_status put_into(struct lower *l, const void *value, uint32_t to,
 			       const struct nn_tensor *shape, const int32_t *at)
 {
@@ -308,8 +314,8 @@ static struct axes axes_of(const struct lower *l, uint32_t flag)
 }
 
 /*
- * Makes a view of the large image in the element order of the small image, which SPACE_TO_DEPTH
- * reads and DEPTH_TO_SPACE writes.
+ * Translates SPACE_TO_DEPTH, which reads a view of the large image, and DEPTH_TO_SPACE, which
+ * writes the view. The view has the element order of the image with blocks as channels.
  */
 enum nn_status lower_space(struct lower *l)
 {
@@ -335,7 +341,10 @@ enum nn_status lower_space(struct lower *l)
 	return l->argument ? read_view(l, &view) : write_view(l, &view);
 }
 
-/* Returns a view of the large image in the element order of the batch of small images. */
+/*
+ * Returns a view of the large image of BATCH_TO_SPACE_ND or SPACE_TO_BATCH_ND. The view has the
+ * element order of the batch of small images.
+ */
 static struct nn_strided batch_view(const struct nn_tensor *big, const struct axes *a,
 				    const int32_t *block)
 {

@@ -9,8 +9,8 @@
 #include "vulkan/lower.h"
 
 /*
- * Makes a constant that has, for each position on an output axis, two input positions and the
- * weight of the second input position.
+ * Makes a constant for resizing along an axis. For each output position, the constant has two input
+ * positions and the weight of the second input position.
  */
 static uint32_t sources(struct lower *l, const struct nn_resize *v, uint32_t in, uint32_t out)
 {
@@ -49,8 +49,8 @@ enum nn_status lower_resize(struct lower *l)
 }
 
 /*
- * Checks indices that are constant. If the indices are an argument, requests that each execution
- * checks the indices.
+ * Checks indices that are constant. If the indices are an argument of the model, requests that each
+ * execution checks the indices.
  */
 static enum nn_status check_indices(struct lower *l, uint32_t input, uint32_t count, uint32_t limit)
 {

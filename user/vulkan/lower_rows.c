@@ -9,7 +9,7 @@
 #include "ops/strided.h"
 #include "vulkan/lower.h"
 
-/* Maximum number of 8-bit values in a sum, so that the sum fits into 32 bits. */
+/* Maximum number of 8-bit values whose sum always fits into 32 bits. */
 #define MAX_TERMS (1u << 23)
 
 /*
@@ -19,8 +19,8 @@
 #define MAX_SOFTMAX 4096
 
 /*
- * Returns the parameters of the rows along an axis of input 0: size of a row, distance between its
- * elements, and number of rows.
+ * Returns the parameters of the rows along an axis of input 0: elements in a row, distance between
+ * elements of a row, and number of rows.
  */
 static struct rows_params rows_along(const struct nn_tensor *in, uint32_t axis)
 {
@@ -78,7 +78,10 @@ enum nn_status lower_softmax(struct lower *l)
 	return add_rows(l, lower_groups(l, SHADER_softmax, p.count), &p, l->argument);
 }
 
-/* Returns the parameters of reducing input 0; axes whose bit in `reduced` is set come last. */
+/*
+ * Returns the parameters of a reduction of input 0. In the parameters, the axes whose bit in
+ * `reduced` is set come last.
+ */
 static struct rows_params reduction(const struct nn_tensor *in, uint32_t reduced)
 {
 	struct rows_params p = { .size = 1, .count = 1 };

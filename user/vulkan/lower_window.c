@@ -19,8 +19,8 @@
 #define MAX_PARTS (1u << 22)
 
 /*
- * A range of values is found by several work groups, each for at least MIN_RANGE elements. A tensor
- * has at most MAX_RANGES such work groups.
+ * Several work groups find the range of a tensor's values; each work group reads at least MIN_RANGE
+ * elements. At most MAX_RANGES work groups find the range of a tensor.
  */
 #define MIN_RANGE 4096u
 #define MAX_RANGES 256u
@@ -59,7 +59,10 @@ static void set_window(struct window_params *p, const struct nn_window *w)
 	p->head_w = (int32_t)w->w.head;
 }
 
-/* Sets the bounds of the output by the activation and, for bytes, the zero points. */
+/*
+ * Sets the output's bounds, which depend on the fused activation, and, for 8-bit values, the zero
+ * points.
+ */
 static void set_range(struct lower *l, struct window_params *p, int32_t activation)
 {
 	const struct nn_tensor *x = &l->run.inputs[X], *out = &l->run.outputs[0];
@@ -84,8 +87,8 @@ static bool is_dynamic(const struct lower *l)
 }
 
 /*
- * Adds a constant with a scale for each channel if the product is quantised at run time, or else
- * with a multiplier and a shift for each channel.
+ * Adds a constant with a multiplier and a shift for each channel or, if the product is quantised at
+ * run time, a scale for each channel.
  */
 static void set_scales(struct lower *l, struct dispatch *d, uint32_t channels)
 {
@@ -123,8 +126,8 @@ static void set_tensors(struct lower *l, struct dispatch *d, uint32_t channels)
 }
 
 /*
- * Adds the dispatches that quantise the float input of a product to bytes, in rows of `size`
- * elements, which are `inner` elements apart.
+ * Adds the dispatches that quantise the float input of a product to bytes. Each row of `size`
+ * elements is quantised by itself; elements of a row are `inner` elements apart.
  */
 static enum nn_status quantise(struct lower *l, struct dispatch *product, uint32_t size,
 			       uint32_t inner)
@@ -176,8 +179,8 @@ static enum nn_status add_product(struct lower *l, struct dispatch *d, uint32_t 
 }
 
 /*
- * Returns the dispatch that computes `batches` matrix products; `p` has the numbers of rows (as
- * images) and columns (as width).
+ * Returns the dispatch that computes `batches` matrix products. The rows of a product are the
+ * images of `p`, and the columns are its width.
  */
 static struct dispatch product(struct lower *l, const struct window_params *p, uint32_t batches)
 {
@@ -305,8 +308,8 @@ enum nn_status lower_pool(struct lower *l)
 }
 
 /*
- * Returns the parameters of a matrix product as a convolution, in which each row of the first
- * factor is an image of one pixel.
+ * Returns the parameters of a matrix product as a convolution: each row of the first factor becomes
+ * an image of one pixel.
  */
 static struct window_params matrices(uint32_t rows, uint32_t depth, uint32_t columns)
 {
@@ -336,7 +339,8 @@ enum nn_status lower_fully_connected(struct lower *l)
 
 /*
  * Returns the distance, in elements, between matrices along a batch axis, or 0 if the matrices are
- * broadcast along the axis. `axis` counts from the last axis.
+ * broadcast along the axis. The parameter `axis` is 1 for the last axis, 2 for the axis before, and
+ * so on.
  */
 static uint32_t batch_step(const struct nn_tensor *t, uint32_t axis)
 {

@@ -63,8 +63,8 @@ static const char *value_of(char *const *argument, const char *option)
 }
 
 /*
- * Reads the engine's own options, and removes --gpu NAME and --gpu-waits from the arguments. Does
- * not remove --state FOLDER, which the library reads, too.
+ * Reads the engine's own options, and removes --gpu NAME and --gpu-waits from the arguments. Keeps
+ * --state FOLDER in the arguments, because libnnaccel-engine also reads it.
  */
 static int take_options(int argc, char **argv)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Makes buffers in a GPU's memory or in the host's.
- */
+/* Makes buffers in a GPU's memory or in the host's memory. */
 #include <string.h>
 
 #include "vulkan/device.h"
@@ -17,8 +15,8 @@ static int type_with(const struct gpu *gpu, uint32_t allowed, VkMemoryPropertyFl
 }
 
 /*
- * Chooses a memory type: for the host, preferably cached memory, which is quick to read; for the
- * GPU, preferably the device's own memory.
+ * Chooses a memory type. For access by the host, prefers cached memory, which is quick to read; for
+ * the GPU alone, prefers the device's own memory.
  */
 static int choose_type(const struct gpu *gpu, uint32_t allowed, bool host)
 {

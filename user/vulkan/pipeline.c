@@ -20,7 +20,8 @@ struct pipelines {
 	VkDescriptorSetLayout set_layout;
 	VkPipelineLayout layout;
 	VkPipelineCache cache;
-	VkShaderModule modules[SHADERS];	/* made when a pipeline first needs the module */
+	/* shader modules; each module is made when a pipeline first needs the module */
+	VkShaderModule modules[SHADERS];
 	struct pipeline *list;
 	uint32_t count;
 };
@@ -203,7 +204,7 @@ static VkResult make(struct gpu *gpu, VkShaderModule module, struct pipeline *p)
 		.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT,
 		.stage = {
 			.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-			/* Shaders with cooperative matrices need full subgroups. */
+			/* A shader with cooperative matrices needs full subgroups. */
 			.flags = p->shader == SHADER_conv_f_matrix ?
 				 VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT : 0,
 			.stage = VK_SHADER_STAGE_COMPUTE_BIT,

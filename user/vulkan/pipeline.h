@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pipelines of a GPU: one pipeline for each shader with certain constants. A pipeline is made when
- * a dispatch first needs it.
+ * Pipelines of a GPU: one pipeline for each combination of a shader and its constants. A pipeline
+ * is made when a dispatch first needs the pipeline.
  */
 #ifndef NN_VULKAN_PIPELINE_H
 #define NN_VULKAN_PIPELINE_H
@@ -37,7 +37,10 @@ bool pipelines_load(struct gpu *gpu, const void *data, size_t size);
 /* Returns the data of all pipelines, in memory from malloc(), or NULL if saving fails. */
 void *pipelines_save(struct gpu *gpu, size_t *size);
 
-/* Returns whether this build contains a shader; the build's compiler may not support the shader. */
+/*
+ * Returns whether this build contains a shader. A shader is missing if the build's shader compiler
+ * does not support it.
+ */
 bool pipelines_have(enum shader shader);
 
 /* Gets a pipeline, which lives as long as the GPU's object. The caller holds the GPU's lock. */

@@ -85,9 +85,9 @@ uint64_t server_due_ns(struct server *server);
 
 /*
  * Answers the commands whose deadline is before `before_ns`, in place of the threads that serve the
- * commands. First revokes the client's memory, so that the threads' results have no effect. If
- * nobody answered an overdue command, the kernel would end the session, and an old kernel would
- * kill the process.
+ * commands. First revokes the client's memory, so that the threads' results have no effect. The
+ * kernel would end the session if an overdue command had no answer; an old kernel would kill the
+ * process.
  */
 void server_answer_late(struct server *server, uint64_t before_ns);
 
