@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RELU, RELU1, RELU6, LOGISTIC, TANH, ELU and HARD_SWISH. The quantised operations look results up
- * in a table of 256 values, which is computed in fixed point.
+ * RELU, RELU1, RELU6, LOGISTIC, TANH, ELU and HARD_SWISH. For 8-bit tensors, the operations look up
+ * results in a table of 256 values, which is computed in fixed point.
  */
 #include <math.h>
 
@@ -19,7 +19,8 @@ struct kernels {
 	void (*on_float)(const struct nn_run *r);
 	int32_t (*on_q8)(int32_t x, const struct quantised *p);
 	float scale;			/* fixed scale of a quantised output */
-	int32_t zero;			/* fixed zero point of a uint8 output; 128 less for int8 */
+	/* fixed zero point of a uint8 output; the zero point of an int8 output is 128 less */
+	int32_t zero;
 };
 
 /* Infers the output of LOGISTIC or TANH, whose fixed quantisation covers [0, 1) or [-1, 1). */
@@ -39,8 +40,8 @@ static enum nn_status infer_sigmoid(struct nn_run *r)
 /* ---- Loops ---- */
 
 /*
- * Defines a loop over float elements, where `expression` computes an output element from x and the
- * operation's parameter.
+ * Defines a loop over float elements. `expression` computes an output element from the input
+ * element x and the parameter alpha.
  */
 #define FLOATS(name, expression)							\
 static void name(const struct nn_run *r)						\
@@ -63,8 +64,8 @@ FLOATS(elu_float, fmaxf(0, x) + fminf(0, alpha * (expf(x) - 1)))
 FLOATS(hard_swish_float, x * fminf(6, fmaxf(0, x + 3)) / 6)
 
 /*
- * Parameters of a quantised function. The function's argument is an input element minus the zero
- * point.
+ * Parameters of the function on_q8() of a quantised operation. The argument x of on_q8() is an
+ * input element minus the zero point.
  */
 struct quantised {
 	struct nn_multiplier in;	/* multiplier of the input for LOGISTIC and TANH */
@@ -74,8 +75,8 @@ struct quantised {
 };
 
 /*
- * Applies the function `fn` to all elements. The result of `fn` is an output element minus the
- * output's zero point.
+ * Applies the function `fn` to all elements of a quantised tensor. The result of `fn` is an output
+ * element minus the output's zero point.
  */
 static void map_q8(const struct nn_run *r, int32_t (*fn)(int32_t x, const struct quantised *p),
 		   const struct quantised *p)
@@ -108,8 +109,8 @@ static void clamp_float(const struct nn_run *r, int32_t activation)
 }
 
 /*
- * Clamps stored values. If the sign bit of int8 values is flipped, stored values compare as
- * unsigned bytes like their real values.
+ * Clamps stored values. After the sign bit of int8 values has been flipped, stored values have the
+ * same order as unsigned bytes as their real values.
  */
 static void clamp_q8(const struct nn_run *r, int32_t activation)
 {
@@ -143,8 +144,8 @@ static enum nn_status execute_clamp(struct nn_run *r)
 /* ---- LOGISTIC and TANH ---- */
 
 /*
- * Returns the input as a fixed-point number with four integer bits. An input whose absolute value
- * is larger than the radius would overflow.
+ * Returns the input as a fixed-point number with four integer bits. The absolute value of x must be
+ * at most the radius, because a larger value would overflow.
  */
 static int32_t fixed_input(int32_t x, const struct quantised *p)
 {
@@ -185,7 +186,10 @@ static enum nn_status execute_sigmoid(struct nn_run *r)
 	if (!nn_quant_encode_above_one((double)in->scale * 0x1p27, &p.in))
 		return nn_run_fail(r, "input 0: scale %g is too small", (double)in->scale);
 	p.radius = nn_quant_radius(4, p.in.shift);
-	/* If the radius is 0, only the input 0 is not saturated, and it needs no multiplier. */
+	/*
+	 * If the radius is 0, all inputs except 0 are saturated, and the input 0 needs no
+	 * multiplier.
+	 */
 	if (p.radius == 0)
 		p = (struct quantised){ .radius = 1 };
 	map_q8(r, k->on_q8, &p);

@@ -30,8 +30,8 @@ static enum nn_status infer_arg(struct nn_run *r)
 }
 
 /*
- * Returns element i as a double, so that elements of all types can be compared. NaN becomes less
- * than all other numbers. Every 32-bit integer and float is exact as a double.
+ * Returns element i as a double, so that elements of all types can be compared. NaN is converted to
+ * minus infinity. A double represents every 32-bit integer and float exactly.
  */
 static double value_at(const struct nn_tensor *t, size_t i)
 {
@@ -50,7 +50,10 @@ static double value_at(const struct nn_tensor *t, size_t i)
 	}
 }
 
-/* Executes ARGMAX or ARGMIN. If several elements are equal, the result is the first of them. */
+/*
+ * Executes ARGMAX or ARGMIN. If several elements are equally large (or small), the result is the
+ * index of the first.
+ */
 static enum nn_status execute_arg(struct nn_run *r)
 {
 	const double sign = r->op->code == NN_OP_ARGMAX ? 1 : -1;
@@ -105,8 +108,8 @@ struct candidate {
 };
 
 /*
- * Orders candidates by value, largest first. If candidates have equal values, the candidate with
- * the larger index comes first.
+ * Compares two candidates for qsort(): the candidate with the larger value comes first. If
+ * candidates have equal values, the candidate with the larger index comes first.
  */
 static int compare_candidates(const void *a, const void *b)
 {
@@ -118,11 +121,11 @@ static int compare_candidates(const void *a, const void *b)
 }
 
 #define MAX_INSERTED 32		/* maximum size of a list sorted by insertion */
-#define BLOCK 16		/* number of elements that are compared at once */
+#define BLOCK 16		/* number of elements that SKIP() compares in one step */
 
 /*
  * Returns the index of the first element from `i` on that is not less than `least`, or `end` if all
- * are less. Skips NaN.
+ * elements are less. Skips NaN.
  */
 #define SKIP(name, type)									\
 static size_t name(const type *x, size_t i, size_t end, double least)			\
@@ -182,8 +185,8 @@ static void sift(struct candidate *heap, size_t count, size_t at)
 }
 
 /*
- * Finds the `k` elements of a row that come first in the order of candidates, and sorts them. Uses
- * a heap, which is faster for large k.
+ * Finds the `k` elements of a row that come first in the order of candidates, and sorts the
+ * elements. The function uses a heap, which is faster than insertion if k is large.
  */
 static void sort_top(const struct nn_tensor *in, size_t start, uint32_t row, uint32_t k,
 		     struct candidate *list)
@@ -200,8 +203,8 @@ static void sort_top(const struct nn_tensor *in, size_t start, uint32_t row, uin
 }
 
 /*
- * Inserts an element into a sorted list, and removes the list's last element, whose value must not
- * be larger.
+ * Inserts an element into a sorted list, and removes the list's last element, which must not be
+ * larger than the new element.
  */
 static void insert(struct candidate *list, uint32_t last, double value, uint32_t index)
 {
@@ -212,7 +215,10 @@ static void insert(struct candidate *list, uint32_t last, double value, uint32_t
 	list[at] = (struct candidate){ value, index };
 }
 
-/* Finds and sorts the `k` first elements of a row. */
+/*
+ * Finds the `k` elements of a row that come first in the order of candidates, by the faster of two
+ * methods.
+ */
 static void find_top(const struct nn_tensor *in, size_t start, uint32_t row, uint32_t k,
 		     struct candidate *list)
 {

@@ -8,8 +8,8 @@
 #include "ops/op.h"
 
 /*
- * Sets *index to an axis, which counts from the end if it is negative. Returns false if the axis is
- * out of range.
+ * Sets *index to the index of an axis; a negative axis counts from the end. Returns false if the
+ * axis is out of range.
  */
 static inline bool nn_axis(int32_t axis, uint32_t rank, uint32_t *index)
 {

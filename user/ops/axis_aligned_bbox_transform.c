@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AXIS_ALIGNED_BBOX_TRANSFORM: moves each region by the deltas of each class, and clips each moved
- * box to its image.
+ * AXIS_ALIGNED_BBOX_TRANSFORM: for each class, moves each region of interest by the class's deltas,
+ * and clips the moved box to the image.
  */
 #include "ops/box.h"
 #include "ops/check.h"

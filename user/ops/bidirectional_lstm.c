@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BIDIRECTIONAL_SEQUENCE_LSTM: runs two float LSTM cells along a sequence, one forwards and one
- * backwards. Stacked operations are connected by an auxiliary input.
+ * BIDIRECTIONAL_SEQUENCE_LSTM: runs one float LSTM cell forwards along a sequence, and another cell
+ * backwards. In a stack of these operations, an auxiliary input connects an operation to the
+ * operation below.
  */
 #include "ops/check.h"
 #include "ops/lstm_cell.h"
@@ -15,7 +16,10 @@ enum {
 	NUM_INPUTS = 61,
 };
 
-/* Checks that all gates with input weights have auxiliary weights, or that no gate has any. */
+/*
+ * Checks that all gates with input weights have auxiliary weights, or that no gate has auxiliary
+ * weights.
+ */
 static enum nn_status aux_weights(const struct nn_run *r, bool *given)
 {
 	*given = !r->inputs[FW_AUX + NN_LSTM_OUTPUT].omitted;
@@ -92,8 +96,8 @@ static enum nn_status execute_bidirectional_lstm(struct nn_run *r)
 	if (status)
 		return status;
 	/*
-	 * If there is an auxiliary input but no auxiliary weights, the backward cell reads the
-	 * auxiliary input, which has this cell's input size.
+	 * If the operation has an auxiliary input but no auxiliary weights, the backward cell reads
+	 * the auxiliary input, which has the backward cell's input size.
 	 */
 	bw_s = s;
 	bw_s.size = bw.size;
@@ -124,16 +128,17 @@ static enum nn_status check_bidirectional_lstm(const struct nn_check *c)
 }
 
 /*
- * Bit set of the optional inputs of a cell, whose 17 weights and biases begin at input `weights`.
+ * Bit set of the optional inputs of a cell. The cell's 17 weights and biases begin at input
+ * `weights`.
  */
 #define OPTIONAL(weights) ((NN_IN(0) | NN_IN(4) | NN_IN(8) | NN_IN(9) | NN_IN(10) | NN_IN(11) |	\
 			    NN_IN(15) | NN_IN(16)) << (weights))
-/* Bit set of four consecutive inputs. */
+/* Bit set of the four consecutive inputs from `first` on. */
 #define FOUR(first) (UINT64_C(0xf) << (first))
 
 /*
- * The rules allow states of any rank, because omitted inputs may have any rank; execution checks
- * the ranks.
+ * The rules allow inputs of any rank for states, because an omitted input may have any rank. The
+ * execution checks the ranks of the states.
  */
 NN_OPERATION(BIDIRECTIONAL_SEQUENCE_LSTM,
 	NN_INPUTS(NUM_INPUTS, { NN_FLOATS, 3, 3 }, NN_LSTM_CELL_RULES(FW_WEIGHTS),

@@ -24,8 +24,8 @@ struct nn_box nn_box_moved(const struct nn_box *b, const float delta[4], float h
 	float x = (b->x1 + b->x2) / 2 + delta[0] * w;
 	float y = (b->y1 + b->y2) / 2 + delta[1] * h;
 	/*
-	 * If the image's width is NaN, the box is not clipped horizontally; if the height is NaN,
-	 * not vertically.
+	 * If the image's width is NaN, the box is not clipped horizontally; if the image's height
+	 * is NaN, the box is not clipped vertically.
 	 */
 	float right = isnan(width) ? INFINITY : width, bottom = isnan(height) ? INFINITY : height;
 	const nn_dot_four zero = { 0 }, high = { right, bottom, right, bottom };

@@ -7,7 +7,7 @@
 
 #include "ops/check.h"
 
-/* A box, in the order that tensors store it: x1, y1, x2, y2. */
+/* A box. Tensors store the coordinates in the same order: x1, y1, x2, y2. */
 struct nn_box {
 	float x1;
 	float y1;
@@ -27,8 +27,8 @@ static inline float nn_box_area(const struct nn_box *b)
 }
 
 /*
- * Return the smaller and the larger of two numbers. If one number is NaN, both functions return the
- * other number.
+ * nn_least() returns the smaller of two numbers, and nn_largest() the larger. If one number is NaN,
+ * both functions return the other number.
  */
 static inline float nn_least(float a, float b)
 {

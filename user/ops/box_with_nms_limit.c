@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BOX_WITH_NMS_LIMIT: selects the best boxes of each class that do not overlap much, and from these
- * the best boxes of each image.
+ * BOX_WITH_NMS_LIMIT: selects the best boxes of each class that do not overlap much, and keeps the
+ * best selected boxes of each image.
  */
 #include <math.h>
 #include <string.h>
@@ -15,7 +15,7 @@ enum { SCORES, BOXES, BATCH, SCORE_THRESHOLD, MAX_DETECTIONS, KERNEL, IOU_THRESH
        NMS_SCORE_THRESHOLD };
 enum { OUT_SCORES, OUT_BOXES, OUT_CLASSES, OUT_BATCH };
 
-/* The result of the operation, which infer() computes and execute() copies. */
+/* The operation's result: infer() computes the result, and execute() copies it to the outputs. */
 struct result {
 	uint32_t classes;
 	size_t count;
@@ -54,8 +54,8 @@ static enum nn_status read_nms(const struct nn_run *r, struct nn_nms *nms)
 }
 
 /*
- * Selects the detections of a class in the regions [first, last). Ignores scores below `least`.
- * Returns the number of detections.
+ * Selects the detections of a class in the regions [first, last). The function ignores boxes with
+ * scores below `least`. Returns the number of selected detections.
  */
 static size_t select_class(const struct nn_run *r, const struct nn_nms *nms,
 			   const struct result *v, const float *scores, uint32_t class,
@@ -76,9 +76,9 @@ static size_t select_class(const struct nn_run *r, const struct nn_nms *nms,
 }
 
 /*
- * Removes all but the best `limit` elements from a list, without changing their order. `best` has
- * room for a copy of the list. `is_best` has a flag for each box; all flags are false before and
- * after the call.
+ * Removes all except the best `limit` elements from a list. The remaining elements keep their
+ * order. The array `best` is a buffer that is large enough for a copy of the list. The array
+ * `is_best` has a flag for each box; all flags are false before and after cut().
  */
 static size_t cut(struct nn_candidate *list, size_t count, size_t limit,
 		  struct nn_candidate *best, bool *is_best)
@@ -127,8 +127,9 @@ static enum nn_status detect(struct nn_run *r, const struct nn_nms *nms, struct 
 		if (!nn_box_is_valid(&v->boxes[i]))
 			return nn_run_fail(r, "input 1: box %zu has its corners out of order", i);
 	/*
-	 * Scores only fall if suppression sets them to 0 and no score is negative. Then a box that
-	 * scores less than `limit` detections do cannot change the result.
+	 * only_falls: suppression can only lower scores, because it sets scores to 0 and no score
+	 * is negative. If scores only fall, a box cannot change the result if `limit` detections
+	 * have higher scores.
 	 */
 	only_falls = nms->kernel == NN_NMS_HARD && nn_run_float(r, SCORE_THRESHOLD, 0) >= 0;
 	for (uint32_t first = 0, last; first < regions; first = last) {

@@ -49,8 +49,8 @@ static void add_axis(struct nn_broadcast_axes *x, uint32_t a, uint32_t b)
 }
 
 /*
- * Replaces the flag of each axis in `steps` by a step in elements. A flag is 1 if the operand
- * extends along the axis, and 0 if the operand is broadcast.
+ * In `steps`, replaces the flag of each axis by the operand's step along the axis in elements. The
+ * flag of an axis is 1 if the operand extends along the axis, and 0 if the operand is broadcast.
  */
 static void set_steps(const struct nn_broadcast_axes *x, size_t *steps)
 {
@@ -82,7 +82,10 @@ static size_t element_size(const struct nn_tensor *t)
 	return nn_type_info_of(t->type)->element_size;
 }
 
-/* Calls the row function for each combination of indices on all axes except the last. */
+/*
+ * Calls the row function for each row, that is for each combination of indices on all axes except
+ * the last.
+ */
 static void walk(const struct nn_broadcast_axes *x, struct nn_row *row, nn_row_fn *fn,
 		 size_t element_a, size_t element_b, size_t element_out)
 {

@@ -9,16 +9,16 @@
 #include "ops/op.h"
 
 /*
- * The shape rule of a broadcast. Inputs 0 and 1 are aligned at the last axis. On each axis, the
- * sizes of the two inputs are equal, or one size is 1. Output 0 has the type and quantisation that
- * the model declares.
+ * The shape rule of an operation on two tensors with broadcasting. The shapes of inputs 0 and 1 are
+ * aligned at their last axes. On each axis, the sizes of the two inputs are equal, or one size is
+ * 1. Output 0 gets the type and quantisation that the model declares.
  */
 enum nn_status nn_broadcast_infer(struct nn_run *r);
 
 /*
- * The output axes of a broadcast. Adjacent axes are merged if no operand is broadcast along only
- * one of the two axes. The steps are the strides of operands a and b in elements; a step of 0 means
- * broadcast.
+ * The axes of a broadcast operation's output. Adjacent axes are merged if no operand is broadcast
+ * along only one of the two axes. The steps are the strides of operands a and b in elements; an
+ * operand with step 0 is broadcast along the axis.
  */
 struct nn_broadcast_axes {
 	uint32_t count;			/* at least 1 */
@@ -50,7 +50,8 @@ void nn_broadcast(const struct nn_run *r, nn_row_fn *fn, const void *params);
 
 /*
  * Defines a row kernel. `expression` computes an element of type `out_type` from x and y of type
- * `in_type` and from the parameters `p`. The kernel has three loops that compilers can vectorise.
+ * `in_type` and from the parameters `p`. The row kernel has three loops, which compilers can
+ * vectorise.
  */
 #define NN_ROW_FN(name, in_type, out_type, params_type, expression)			\
 static void name(const struct nn_row *row)						\

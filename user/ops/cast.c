@@ -10,7 +10,10 @@
 
 #define CONVERTIBLE (NN_FLOATS | NN_T(NN_TENSOR_INT32) | NN_T(NN_TENSOR_QUANT8_ASYMM))
 
-/* Checks the types: elements of a type that is not listed in the rules can only be copied. */
+/*
+ * Checks the types: a type that is not in CONVERTIBLE can only be copied, so the output must have
+ * the same type.
+ */
 static enum nn_status check(const struct nn_check *c)
 {
 	const bool converts = NN_T(nn_check_in(c, 0)->type) & CONVERTIBLE;
@@ -39,7 +42,9 @@ static inline uint8_t to_byte(float x)
 
 typedef void convert_fn(const void *in, void *out, size_t count);
 
-/* Defines a conversion of all elements, where `expression` converts one element x. */
+/*
+ * Defines a function that converts all elements of a tensor; `expression` converts one element x.
+ */
 #define CONVERT(name, from, to, expression)						\
 static void name(const void *input, void *output, size_t count)				\
 {											\

@@ -69,7 +69,10 @@ static uint32_t type_of(const struct nn_check *c, uint32_t input)
 	return type >= 0 && type < NN_TYPE_COUNT ? NN_T(type) : 0;
 }
 
-/* Returns the set of types that a rule allows for the operation being checked. */
+/*
+ * Returns the set of fundamental types that the rule's types stand for in the operation being
+ * checked.
+ */
 static uint32_t type_set(const struct nn_check *c, uint32_t types)
 {
 	uint32_t set = types & (NN_T(NN_TYPE_COUNT) - 1);
@@ -131,8 +134,8 @@ enum nn_status nn_check_input(const struct nn_check *c, uint32_t index, struct n
 	char text[NN_MESSAGE_SIZE];
 
 	/*
-	 * The shape rule checks the rank of an omissible input, because an omitted input may have
-	 * any dimensions.
+	 * An omitted input may have any rank. If an omissible input is present, the shape rule
+	 * checks the rank.
 	 */
 	if (nn_has_input(c->op->omissible, index))
 		rule.min_rank = rule.max_rank = 0;

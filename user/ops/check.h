@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions that signature checks use: rules for the types and ranks of operands, and helpers for
- * other properties. Each function's message names the wrong operand.
+ * other properties. The error message of each function names the wrong operand.
  */
 #ifndef NN_OPS_CHECK_H
 #define NN_OPS_CHECK_H
@@ -16,7 +16,10 @@
 		       NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL) | NN_T(NN_TENSOR_QUANT16_SYMM) | \
 		       NN_T(NN_TENSOR_QUANT16_ASYMM) | NN_T(NN_TENSOR_QUANT8_SYMM))
 
-/* Types that depend on an input's type, and may be combined with sets of fundamental types. */
+/*
+ * Bits for types that depend on an input's type. A rule may combine these bits with sets of
+ * fundamental types.
+ */
 #define NN_SAME (1u << 31)		/* the type of input 0 */
 #define NN_SAME_1 (1u << 30)		/* the type of input 1 */
 #define NN_SAME_2 (1u << 29)		/* the type of input 2 */
@@ -27,12 +30,12 @@
 /* the type of input 0 if input 0 is float, else TENSOR_QUANT16_SYMM */
 #define NN_ANCHOR_OF (1u << 26)
 
-/* Rules for a scalar operand of one type. */
+/* Each macro is a rule for a scalar operand of one type. */
 #define NN_SCALAR_INT { NN_T(NN_INT32), 0, 0 }
 #define NN_SCALAR_BOOL { NN_T(NN_BOOL), 0, 0 }
 #define NN_SCALAR_FLOAT { NN_SCALAR_OF, 0, 0 }
 
-/* A rule for one operand. An operand's rank is checked only if it is known. */
+/* A rule for one operand. The operand's rank is checked only if the model declares the rank. */
 struct nn_rule {
 	uint32_t types;
 	uint8_t min_rank;	/* 0: any */
@@ -42,13 +45,13 @@ struct nn_rule {
 #define NN_RULES(...) (const struct nn_rule[]){ __VA_ARGS__ }
 #define NN_NUM_RULES(...) (sizeof(NN_RULES(__VA_ARGS__)) / sizeof(struct nn_rule))
 
-/* The rules of an operation's inputs. Inputs from `least` on are optional. */
+/* The rules of an operation's inputs. The inputs with an index of `least` or more are optional. */
 #define NN_INPUTS(least, ...) .inputs = NN_RULES(__VA_ARGS__), .least_inputs = least,	\
 			      .num_inputs = NN_NUM_RULES(__VA_ARGS__)
 
 /*
- * The rules of an operation's outputs. All outputs are mandatory, or only the outputs before
- * `least`.
+ * The rules of an operation's outputs. With NN_OUTPUTS() all outputs are mandatory; with
+ * NN_OUTPUTS_FROM() only the first `least` outputs are.
  */
 #define NN_OUTPUTS(...) NN_OUTPUTS_FROM(NN_NUM_RULES(__VA_ARGS__), __VA_ARGS__)
 #define NN_OUTPUTS_FROM(least, ...) .outputs = NN_RULES(__VA_ARGS__), .least_outputs = least, \
@@ -57,21 +60,22 @@ struct nn_rule {
 /* Checks an operation against the rules in the operation's table entry. */
 enum nn_status nn_check_rules(const struct nn_check *c);
 
-/* Checks the number of inputs and outputs; UINT32_MAX means no maximum. */
+/* Checks an operation's number of inputs and outputs; a maximum of UINT32_MAX means no limit. */
 enum nn_status nn_check_counts(const struct nn_check *c, uint32_t min_inputs, uint32_t max_inputs,
 			       uint32_t min_outputs, uint32_t max_outputs);
 
-/* Check one input or output against a rule. */
+/* Both functions check one input or output against a rule. */
 enum nn_status nn_check_input(const struct nn_check *c, uint32_t index, struct nn_rule rule);
 enum nn_status nn_check_output(const struct nn_check *c, uint32_t index, struct nn_rule rule);
 
-/* Return the operand of an input or output. */
+/* Both functions return the operand of an input or output. */
 const struct nn_operand *nn_check_in(const struct nn_check *c, uint32_t index);
 const struct nn_operand *nn_check_out(const struct nn_check *c, uint32_t index);
 
 /*
- * Return NN_INVALID_ARGUMENT with a message that names an input or output, such as "CONV_2D: input
- * 1 (TENSOR_INT32): <message>". The message of nn_check_fail() names only the operation.
+ * The functions return NN_INVALID_ARGUMENT. The error message names an input or output, such as
+ * "CONV_2D: input 1 (TENSOR_INT32): <message>". The message of nn_check_fail() names only the
+ * operation.
  */
 #define nn_check_fail_input(c, ...) nn_check_fail_operand(c, false, __VA_ARGS__)
 #define nn_check_fail_output(c, ...) nn_check_fail_operand(c, true, __VA_ARGS__)
@@ -89,7 +93,7 @@ bool nn_check_shapes_agree(const struct nn_operand *a, const struct nn_operand *
 /* Checks that two inputs have the same type. */
 enum nn_status nn_check_same_type(const struct nn_check *c, uint32_t a, uint32_t b);
 
-/* Checks that an output has the quantisation of an input. */
+/* Checks that an output has the same quantisation as an input. */
 enum nn_status nn_check_same_quant(const struct nn_check *c, uint32_t output, uint32_t input);
 
 #endif /* NN_OPS_CHECK_H */

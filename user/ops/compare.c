@@ -8,7 +8,7 @@
 #include "ops/q8.h"
 #include "ops/quant.h"
 
-/* The real value of each of the 256 stored values, for operands a and b. */
+/* Tables for operands a and b: the real value of each of the 256 stored values. */
 struct reals {
 	float a[256];
 	float b[256];
@@ -22,7 +22,7 @@ static void fill_reals(float *reals, const struct nn_tensor *t)
 		reals[byte] = t->scale * (float)nn_q8_value(q, (uint8_t)byte);
 }
 
-/* Defines the kernels of a comparison operator. */
+/* Defines the row kernels of a comparison operator, one for each type. */
 #define OPERATOR(name, operator)							\
 NN_ROW_FN(name##_float, float, uint8_t, void, x operator y)				\
 NN_ROW_FN(name##_int, int32_t, uint8_t, void, x operator y)				\

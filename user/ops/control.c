@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks the signatures of IF and WHILE. Plans execute IF and WHILE, so this file has no shape
- * rules or kernels.
+ * Checks the signatures of IF and WHILE. Plans, not kernels, execute IF and WHILE, so control.c has
+ * no shape rules or kernels.
  */
 #include "ops/check.h"
 
-/* Returns the reason why a value of operand a cannot be passed to operand b, or NULL if it can. */
+/*
+ * Returns the reason why a value of operand a cannot be passed to operand b, or NULL if the value
+ * can be passed.
+ */
 static const char *difference(const struct nn_operand *a, const struct nn_operand *b)
 {
 	if (a->type != b->type)
@@ -45,8 +48,8 @@ static enum nn_status find_subgraph(const struct nn_check *c, uint32_t input,
 }
 
 /*
- * Checks the operation's inputs from `first` on against the inputs of the subgraph that input
- * `input` refers to.
+ * Compares the operation's inputs from `first` on with the inputs of `s`, the subgraph to which
+ * input `input` refers.
  */
 static enum nn_status check_inputs(const struct nn_check *c, uint32_t input,
 				   const struct nn_subgraph *s, uint32_t first)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel of all convolutions over channels. The kernel computes LANES output channels at a
- * time, and interleaves the filters of these channels.
+ * The reference kernel of all convolutions that sum over channels. The kernel computes LANES output
+ * channels at a time. The filters of LANES channels are interleaved.
  */
 #include "ops/conv.h"
 #include "ops/q8.h"
@@ -9,16 +9,19 @@
 
 #define LANES 16
 
-/* State of the kernel. All images are NHWC, and pack() has interleaved the filters. */
+/*
+ * State of the convolution kernel. All images have the layout NHWC, and `filter` contains the
+ * interleaved filters from pack().
+ */
 struct job {
 	const struct nn_conv *conv;
 	size_t taps;			/* number of elements of a filter */
-	const void *in;			/* images as floats, or as int16_t minus the zero point */
+	const void *in;	/* input images as floats, or as int16_t minus the zero point */
 	const void *filter;
-	const float *bias;		/* bias of float operations */
+	const float *bias;		/* bias, for float operations */
 	float low;
 	float high;
-	struct nn_requant requant;	/* requantisation of quantised operations */
+	struct nn_requant requant;	/* requantisation, for quantised operations */
 	struct nn_stretch *spans;
 };
 
@@ -30,7 +33,7 @@ struct block {
 	size_t filter;			/* offset of the block's filters */
 };
 
-/* Computes acc[lane] += x[i] * w[i][lane]. */
+/* For each i < n and each lane, computes acc[lane] += x[i] * w[i][lane]. */
 static inline void madd_float(float *restrict acc, const float *restrict x,
 			      const float *restrict w, size_t n)
 {
@@ -47,7 +50,7 @@ static inline void madd_q8(uint32_t *restrict acc, const int16_t *restrict x,
 			acc[lane] += (uint32_t)(x[i] * w[i * LANES + lane]);
 }
 
-/* Computes the block's channels of an output pixel from the image at `in`. */
+/* Computes the channels of block `b` of an output pixel from the input image at offset `in`. */
 static void pixel_float(const struct job *j, const struct block *b, size_t in, size_t spans,
 			float *out)
 {
@@ -113,8 +116,8 @@ static void run_blocks(const struct job *j, bool is_float, void *out)
 }
 
 /*
- * Interleaves the elements of the filters of each block of LANES output channels. Pads the last
- * block of a group with zeros.
+ * Interleaves the elements of the filters of each block of LANES output channels. Pads the filters
+ * of the last block of a group with zeros.
  */
 static const void *pack(struct nn_run *r, const struct nn_conv *c, size_t taps)
 {

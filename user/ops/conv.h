@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel of all convolutions over channels. An output pixel is the sum of dot products of
- * contiguous ranges of the input with ranges of the filter.
+ * The reference kernel of all convolutions that sum over channels. Each channel of an output pixel
+ * is a sum of dot products. Each dot product multiplies a contiguous range of the input by a range
+ * of the filter.
  */
 #ifndef NN_OPS_CONV_H
 #define NN_OPS_CONV_H
@@ -16,7 +17,7 @@
 struct nn_stretch {
 	/* offset of the range from the group's first channel in the image */
 	size_t in;
-	size_t filter;		/* offset of the range from the start of a filter */
+	size_t filter;		/* offset of the filter elements from the start of a filter */
 	size_t length;
 };
 
@@ -30,8 +31,8 @@ struct nn_conv {
 	uint32_t depth;		/* number of input channels of a group */
 	uint32_t width;		/* number of output channels of a group */
 	/*
-	 * Writes the ranges for the output pixel (y, x) to `spans`, at most one for each tap;
-	 * returns the number of ranges.
+	 * Writes to `spans` the input ranges of the output pixel (y, x), at most one range for each
+	 * tap. Returns the number of ranges.
 	 */
 	size_t (*spans)(const struct nn_conv *c, uint32_t y, uint32_t x, struct nn_stretch *spans);
 };

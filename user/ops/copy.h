@@ -10,7 +10,8 @@
 #define NN_COPY_FEW 128
 
 /*
- * Copies `bytes` bytes by two moves, which may overlap: one from the begin, and one up to the end.
+ * Copies `bytes` bytes by two moves of fixed size: one move from the beginning, and one up to the
+ * end, which may overlap.
  */
 static inline void nn_copy(void *to, const void *from, size_t bytes)
 {

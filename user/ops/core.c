@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks and runs operations. This file has the code that all operations share; the file of an
- * operation has only its own rules.
+ * Checks and runs operations. The file core.c has the code that all operations share; the file of
+ * an operation has only the operation's own rules.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,14 +23,14 @@ struct scratch {
 	struct block *blocks;
 	void *result;
 	const struct nn_tensor *inputs;	/* the caller's inputs, while float copies replace them */
-	bool is_kept;			/* this struct scratch is in the caller's memory */
+	bool is_kept;	/* true: this struct scratch is in nn_run.memory and must not be freed */
 };
 
 #define ALIGNMENT 64
 
 /*
- * Allocates from the caller's memory; returns NULL if this memory is too small. Records the size
- * that the caller's memory must have.
+ * Allocates from the caller's memory (nn_run.memory); returns NULL if the caller's memory is too
+ * small. Records in `wanted` the size that the caller's memory must have.
  */
 static void *take(const struct nn_run *r, size_t bytes)
 {
@@ -228,7 +228,7 @@ enum nn_status nn_op_check(const struct nn_scope *scope, const struct nn_operati
 	return status || !c.op->check ? status : c.op->check(&c);
 }
 
-/* Returns whether `good` is true for all subgraphs that an operation refers to. */
+/* Returns whether `good` is true for all subgraphs to which an operation refers. */
 static bool references_are(const struct nn_subgraph *s, const struct nn_operation *operation,
 			   const bool *good)
 {
@@ -365,10 +365,10 @@ static enum nn_status check_inputs(const struct nn_run *r)
 	return NN_OK;
 }
 
-/* Checks the inputs' dimensions against the words in nn_op.dims. */
+/* Checks the inputs' dimensions against the words in the string nn_op.dims. */
 static enum nn_status check_dims(const struct nn_run *r)
 {
-	/* size + 1 of the dimension of each letter; 0 if not known yet */
+	/* for each letter: the size of its dimension plus 1, or 0 if the size is not known yet */
 	uint64_t sizes[26] = { 0 };
 	const char *word = r->op->dims;
 
@@ -429,7 +429,7 @@ static bool converts(const struct nn_run *r)
 		any_fp16(r->outputs, r->num_outputs));
 }
 
-/* Replaces float16 inputs by float copies. */
+/* Replaces an operation's float16 inputs by float32 copies. */
 static enum nn_status convert_inputs(struct nn_run *r)
 {
 	struct nn_tensor *copies = nn_run_alloc(r, r->num_inputs, sizeof(*copies));
@@ -458,8 +458,8 @@ static enum nn_status convert_inputs(struct nn_run *r)
 }
 
 /*
- * Makes copies of the outputs in which float16 tensors are float32. If `data` is set, each float32
- * copy has a buffer.
+ * Makes copies of the outputs in which float16 tensors are float32. If `data` is set, allocates a
+ * buffer for the elements of each float32 copy.
  */
 static enum nn_status convert_outputs(struct nn_run *r, bool data, struct nn_tensor **copies)
 {

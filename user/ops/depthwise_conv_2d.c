@@ -37,25 +37,28 @@ static enum nn_status prepare(const struct nn_run *r, struct nn_conv *d)
 	return status;
 }
 
-/* State of the kernel. All images are NHWC. */
+/* State of the DEPTHWISE_CONV_2D kernel. All images of the kernel have the layout NHWC. */
 struct job {
 	const struct nn_conv *d;
-	const void *in;			/* images as floats, or as int16_t minus the zero point */
+	const void *in;	/* input images as floats, or as int16_t minus the zero point */
 	const void *filter;		/* filter in the format of `in` */
-	const float *bias;		/* bias of float operations */
+	const float *bias;		/* bias, for float operations */
 	float low;
 	float high;
-	struct nn_requant requant;	/* requantisation of quantised operations */
+	struct nn_requant requant;	/* requantisation, for quantised operations */
 	/* sums as floats or uint32_t, one for each output channel */
 	void *acc;
 };
 
 /*
- * Number of channels in an inner loop, which compilers vectorise because it has a constant length.
+ * Number of channels in an inner loop. Compilers vectorise the loop because its length is constant.
  */
 #define LANES 16
 
-/* Computes acc[i * multiplier + m] += x[i] * w[i * multiplier + m] for `n` input channels. */
+/*
+ * Computes acc[i * multiplier + m] += x[i] * w[i * multiplier + m] for each input channel i < n and
+ * each m < multiplier.
+ */
 static void madd_float(float *restrict acc, const float *restrict x, const float *restrict w,
 		       size_t n, uint32_t multiplier)
 {
@@ -101,13 +104,13 @@ static void finish_q8(const struct job *j, uint8_t *restrict out)
 		out[c] = nn_requant(&j->requant, c, acc[c]);
 }
 
-/* Sums the taps of one output pixel of the image that begins at offset `image`. */
+/* Computes the sums of products for one output pixel. The input image begins at offset `image`. */
 static void sum_pixel(const struct job *j, struct nn_taps h, struct nn_taps w, size_t image,
 		      bool is_float)
 {
 	const struct nn_conv *d = j->d;
 
-	/* Zero bytes also represent a float 0. */
+	/* Zero bytes represent both the integer 0 and the float 0. */
 	memset(j->acc, 0, d->out.c * sizeof(uint32_t));
 	for (uint32_t i = h.first; i < h.last; i++) {
 		size_t row = (size_t)(h.start + (int64_t)i * d->window.h.dilation) * d->in.w;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DETECTION_POSTPROCESSING: decodes boxes from anchors. Selects the best boxes that do not overlap
- * much, separately for each class or for all classes together.
+ * DETECTION_POSTPROCESSING: decodes boxes from anchors. The operation then selects the best boxes
+ * that do not overlap much, separately for each class or for all classes together.
  */
 #include <math.h>
 #include <string.h>
@@ -176,7 +176,10 @@ static void drop_worse(struct job *j, float threshold)
 	j->num_good = left;
 }
 
-/* Selects the candidates of a class with scores above the threshold; returns their number. */
+/*
+ * Selects the candidates of a class whose scores are above the threshold; returns the number of
+ * selected candidates.
+ */
 static size_t detect_class(struct job *j, uint32_t class, float threshold,
 			   struct nn_candidate *list)
 {
@@ -196,9 +199,9 @@ static size_t detect_class(struct job *j, uint32_t class, float threshold,
 }
 
 /*
- * Detects boxes separately for each class. A detection's number is class * anchors + anchor. Once
- * the outputs are full, detections whose score is not above the lowest score in the outputs are
- * ignored, because they cannot suppress better detections.
+ * Detects boxes separately for each class. The number of a detection is class * anchors + anchor.
+ * After the outputs are full, a detection whose score is not above the lowest score in the outputs
+ * is ignored, because it cannot suppress better detections.
  */
 static void detect_regular(struct job *j)
 {
@@ -221,7 +224,7 @@ static void detect_regular(struct job *j)
 	}
 }
 
-/* Writes an anchor's `most` best classes to `ranked`, best first. */
+/* Writes the `most` classes with the best scores of an anchor to `ranked`, best first. */
 static void rank_classes(struct job *j, uint32_t anchor, size_t most)
 {
 	for (uint32_t class = 1; class < j->classes; class++) {

@@ -28,7 +28,10 @@ static inline void nn_dot_store(float *p, nn_dot_four v)
 	memcpy(p, &v, sizeof(v));
 }
 
-/* Computes a < b ? a : b in each lane. The result of a lane is b if a or b is NaN. */
+/*
+ * Computes a < b ? a : b in each lane of the vectors. In a lane where a or b is NaN, the result is
+ * b.
+ */
 static inline nn_dot_four nn_dot_least(nn_dot_four a, nn_dot_four b)
 {
 #ifdef __SSE__
@@ -41,7 +44,7 @@ static inline nn_dot_four nn_dot_least(nn_dot_four a, nn_dot_four b)
 #endif
 }
 
-/* Computes a > b ? a : b in each lane. */
+/* Computes a > b ? a : b in each lane of the vectors. */
 static inline nn_dot_four nn_dot_largest(nn_dot_four a, nn_dot_four b)
 {
 #ifdef __SSE__
@@ -72,7 +75,10 @@ static inline float nn_dot_f32(const float *a, const float *b, size_t count)
 	return sum + (s0[0] + s0[1] + (s0[2] + s0[3]));
 }
 
-/* Sums from which the dot product of 8-bit values minus their zero points is computed. */
+/*
+ * Three sums, from which nn_dot_q8_sum() computes the dot product of 8-bit values minus their zero
+ * points.
+ */
 struct nn_dot_q8 {
 	int64_t products;
 	/* the sum of the elements of each factor */
@@ -117,7 +123,10 @@ static inline struct nn_dot_q8 name(const type *a, const type *b, size_t count)	
 NN_DOT_Q8(nn_dot_i8, int8_t)
 NN_DOT_Q8(nn_dot_u8, uint8_t)
 
-/* Returns the sum of (a - a_zero) * (b - b_zero) over `count` elements. */
+/*
+ * Returns the sum of (a[i] - a_zero) * (b[i] - b_zero) over `count` elements, computed from the
+ * sums in *dot.
+ */
 static inline int64_t nn_dot_q8_sum(const struct nn_dot_q8 *dot, int32_t a_zero, int32_t b_zero,
 				    size_t count)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DYNAMIC_FULLY_CONNECTED, DYNAMIC_BATCH_MATMUL and DYNAMIC_CONV_2D: multiply floats, which are
- * quantised at run time, by weights that the model has quantised. The results are floats.
+ * DYNAMIC_FULLY_CONNECTED, DYNAMIC_BATCH_MATMUL and DYNAMIC_CONV_2D: quantise floats at run time,
+ * and multiply the quantised numbers by weights that are quantised in the model. The results of the
+ * operations DYNAMIC_* are floats.
  */
 #include <math.h>
 #include <string.h>
@@ -24,8 +25,8 @@ void nn_dynamic_range(const float *x, size_t count, float *low, float *high)
 	size_t i = 0;
 
 	/*
-	 * Compute two minima and two maxima in parallel, because each step of one minimum depends
-	 * on the previous step.
+	 * Compute two minima and two maxima in parallel, because with a single minimum each step
+	 * would have to wait for the previous step.
 	 */
 	for (; i + 16 <= count; i += 16) {
 		const nn_dot_four a = nn_dot_load(x + i), b = nn_dot_load(x + i + 4);
@@ -92,7 +93,7 @@ struct nn_dynamic nn_dynamic_of(enum nn_dynamic_form form, float low, float high
 	       form == NN_DYNAMIC_ROWS ? of_row(low, high) : of_row_asymmetric(low, high);
 }
 
-/* Quantises a number. NaN becomes the lowest quantised value. */
+/* Quantises a number. NaN is converted to the lowest quantised value. */
 static int32_t number_of(const struct nn_dynamic *d, float x)
 {
 	x = d->is_tensor ? x / d->factor : d->offset + x * d->factor;
@@ -101,13 +102,19 @@ static int32_t number_of(const struct nn_dynamic *d, float x)
 	return (int32_t)x + nn_dynamic_added(d) - d->zero;
 }
 
-/* Quantised rows of floats: 16-bit numbers minus the zero point, and the scale of each row. */
+/*
+ * Rows of floats in quantised form: `values` are the quantised numbers minus the zero point, and
+ * `scales` has the scale of each row.
+ */
 struct quantised {
 	const int16_t *values;
 	const float *scales;
 };
 
-/* Quantises rows of floats. With the form NN_DYNAMIC_TENSOR, all rows share one range. */
+/*
+ * Quantises rows of floats. If the form is NN_DYNAMIC_TENSOR, all rows share one range; otherwise
+ * each row has its own range.
+ */
 static bool quantise(struct nn_run *r, const float *x, size_t rows, size_t length,
 		     struct quantised *q)
 {
@@ -141,7 +148,7 @@ static bool quantise(struct nn_run *r, const float *x, size_t rows, size_t lengt
 #define WEIGHT_TYPES (NN_QUANT8 | NN_T(NN_TENSOR_QUANT8_SYMM) | \
 		      NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL))
 
-/* Checks weights, which may have a scale for each row. */
+/* Checks the weights: scales for each channel must be for each row (dimension 0). */
 static enum nn_status check_rows(const struct nn_check *c)
 {
 	const struct nn_extra *extra = &nn_check_in(c, WEIGHTS)->extra;
@@ -155,8 +162,8 @@ static enum nn_status check_rows(const struct nn_check *c)
 uint32_t nn_dynamic_form_input(const struct nn_run *r)
 {
 	/*
-	 * In DYNAMIC_CONV_2D, the form is the second argument after the arguments of every
-	 * convolution.
+	 * In DYNAMIC_CONV_2D, the form is the second input after the inputs that every convolution
+	 * has.
 	 */
 	return r->op->code == NN_OP_DYNAMIC_CONV_2D ? nn_window_run_args(r).own + 1 : FORM;
 }

@@ -5,7 +5,10 @@
 
 #include "ops/op.h"
 
-/* Forms of quantisation at run time; each form equals what an inference runtime computes. */
+/*
+ * Forms of quantisation at run time. Each form computes the same as the quantisation of an
+ * inference runtime.
+ */
 enum nn_dynamic_form {
 	/*
 	 * Quantises to uint8 with one range for the whole tensor, like DynamicQuantizeLinear of
@@ -17,19 +20,19 @@ enum nn_dynamic_form {
 	 * kernels of TensorFlow Lite.
 	 */
 	NN_DYNAMIC_ROWS,
-	/* Quantises like NN_DYNAMIC_ROWS, but with a zero point. */
+	/* Quantises to int8 with a range for each row or image and with a zero point. */
 	NN_DYNAMIC_ROWS_ASYMMETRIC,
 	NN_DYNAMIC_FORMS,
 };
 
 /*
- * The quantisation for a range of numbers. Stored values are uint8; for int8, a stored value is the
- * quantised number plus 128.
+ * The quantisation for a range of numbers. Stored values are uint8. If the quantised numbers are
+ * int8, a stored value is the quantised number plus 128.
  */
 struct nn_dynamic {
 	float scale;
 	int32_t zero;
-	/* divisor of numbers for NN_DYNAMIC_TENSOR, otherwise their factor */
+	/* for NN_DYNAMIC_TENSOR: divisor of the numbers; for other forms: factor of the numbers */
 	float factor;
 	float offset;		/* added before rounding */
 	float low;		/* limits that clamp a number before rounding */
@@ -38,8 +41,8 @@ struct nn_dynamic {
 };
 
 /*
- * Extends a range so that it covers `count` numbers; ignores NaN. The caller initialises a range
- * with low = high = 0.
+ * Extends the range [*low, *high] so that the range covers the `count` numbers in x; ignores NaN.
+ * Before the first call for a range, the caller sets *low and *high to 0.
  */
 void nn_dynamic_range(const float *x, size_t count, float *low, float *high);
 
@@ -47,12 +50,12 @@ void nn_dynamic_range(const float *x, size_t count, float *low, float *high);
 struct nn_dynamic nn_dynamic_of(enum nn_dynamic_form form, float low, float high);
 
 /*
- * The largest float below 1/2. A number is rounded by adding NN_DYNAMIC_HALF to its absolute value
- * and truncating the sum.
+ * NN_DYNAMIC_HALF is the largest float below 1/2. A number is rounded by adding NN_DYNAMIC_HALF to
+ * its absolute value and truncating the sum.
  */
 #define NN_DYNAMIC_HALF 0x1.fffffep-2f
 
-/* Returns the number to add to a rounded number to get the stored byte. */
+/* Returns the summand that converts a rounded number to the stored byte. */
 static inline int32_t nn_dynamic_added(const struct nn_dynamic *d)
 {
 	return d->is_tensor ? d->zero : 128;

@@ -7,7 +7,7 @@
 
 enum { A, B, ACTIVATION };
 
-/* MUL requires an output scale above the product of the input scales. */
+/* MUL requires that the output's scale is above the product of the inputs' scales. */
 static enum nn_status check_mul(const struct nn_check *c)
 {
 	const struct nn_operand *a = nn_check_in(c, A), *b = nn_check_in(c, B);
@@ -76,9 +76,10 @@ static enum nn_status execute_int(struct nn_run *r, nn_row_fn *fn)
 
 /* ---- Quantised ---- */
 
-/* Parameters of a quantised kernel. */
+/* Parameters of the quantised kernels of ADD, SUB and MUL. */
 struct quantised {
-	int32_t terms_a[256];		/* terms_a[x]: summand of stored value x of operand a */
+	/* terms_a[x]: the summand that a stored value x of operand a stands for */
+	int32_t terms_a[256];
 	int32_t terms_b[256];
 	/* quantisations of the operands of a product */
 	struct nn_q8 a;
@@ -97,8 +98,8 @@ static inline uint8_t quantised_output(const struct quantised *p, int32_t value)
 }
 
 /*
- * A sum cannot overflow, because the summands in terms_a and terms_b are at most 255 * 2^20, scaled
- * by at most 1/2.
+ * The sum of two summands cannot overflow, because the summands in terms_a and terms_b are at most
+ * 255 * 2^20 / 2.
  */
 NN_ROW_FN(sum_q8, uint8_t, uint8_t, struct quantised,
 	  quantised_output(p, p->terms_a[x] + p->terms_b[y]))
@@ -114,8 +115,8 @@ static void fill_terms(int32_t *terms, const struct nn_tensor *t, const struct n
 }
 
 /*
- * Fills terms_a and terms_b. The common scale of the summands is twice the larger scale of the
- * operands, with 20 additional bits.
+ * Fills the tables terms_a and terms_b for a quantised ADD or SUB. The common scale of the summands
+ * is twice the larger scale of the operands, with 20 additional bits.
  */
 static bool prepare_sum(const struct nn_run *r, struct quantised *p)
 {

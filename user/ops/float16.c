@@ -31,8 +31,8 @@ float nn_fp16_to_float(uint16_t fp16)
 	if (magnitude >= 0x7c00)	/* infinity, NaN */
 		return float_of(sign | 0x7f800000 | magnitude << 13);
 	/*
-	 * The exponent bias of fp16 is 112 lower than that of float. The multiplication by 2^112
-	 * corrects the exponent, also of subnormal numbers.
+	 * The exponent bias of fp16 is 112 lower than that of float. Therefore a multiplication by
+	 * 2^112 corrects the exponent, even of subnormal numbers.
 	 */
 	return float_of(sign | bits_of(float_of(magnitude << 13) * 0x1p112f));
 }
@@ -44,12 +44,12 @@ uint16_t nn_float_to_fp16(float value)
 
 	if (magnitude > 0x7f800000)	/* NaN becomes a quiet NaN */
 		return sign | 0x7e00 | (uint16_t)(magnitude >> 13 & 0x3ff);
-	if (magnitude >= 0x477ff000)	/* numbers that round beyond the largest fp16 */
+	if (magnitude >= 0x477ff000)	/* numbers that round to infinity */
 		return sign | 0x7c00;
 	if (magnitude < 0x38800000) {
 		/*
-		 * The result is subnormal. Adding 1/2 rounds the number to a multiple of 2^-24,
-		 * which is the smallest fp16 and the precision of the sum.
+		 * The result is subnormal. Adding 1/2 rounds the number to a multiple of 2^-24: the
+		 * sum is a float with precision 2^-24, which is also the smallest fp16.
 		 */
 		uint32_t shifted = bits_of(float_of(magnitude) + 0.5f);
 
@@ -67,8 +67,8 @@ uint16_t nn_float_to_fp16(float value)
 #define TARGET __attribute__((target("avx2,f16c")))
 
 /*
- * Convert arrays, eight elements at a time. Return the number of converted elements, a multiple of
- * eight.
+ * The functions eights_to_*() convert arrays between fp16 and float, eight elements at a time. Both
+ * functions return the number of converted elements, a multiple of eight.
  */
 static TARGET size_t eights_to_fp32(const char *fp16, float *floats, size_t count)
 {
@@ -91,7 +91,7 @@ static TARGET size_t eights_to_fp16(const float *floats, char *fp16, size_t coun
 	return i;
 }
 
-/* Returns whether the CPU can convert eight numbers at a time, as every CPU with AVX2 can. */
+/* Returns whether the CPU can convert eight fp16 numbers at a time; every CPU with AVX2 can. */
 static bool converts_eights(void)
 {
 	__builtin_cpu_init();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * IEEE half precision (fp16). Conversion from fp16 to float is exact; conversion from float to fp16
- * rounds to nearest even.
+ * Numbers of IEEE half precision (fp16). Conversion from fp16 to float is exact; conversion from
+ * float to fp16 rounds to nearest even.
  */
 #ifndef NN_OPS_FLOAT16_H
 #define NN_OPS_FLOAT16_H
@@ -12,7 +12,7 @@
 float nn_fp16_to_float(uint16_t fp16);
 uint16_t nn_float_to_fp16(float value);
 
-/* Convert arrays between fp16 and float; the fp16 array may be unaligned. */
+/* Both functions convert arrays between fp16 and float; the fp16 array may be unaligned. */
 void nn_fp16_to_fp32(const void *fp16, float *floats, size_t count);
 void nn_fp32_to_fp16(const float *floats, void *fp16, size_t count);
 

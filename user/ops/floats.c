@@ -4,7 +4,7 @@
 #include "ops/floats.h"
 #include "ops/quant.h"
 
-/* Returns the stored integer at `index` of a quantised tensor. */
+/* Returns the stored integer of element `index` of a quantised tensor. */
 static int32_t load(const struct nn_tensor *t, size_t index)
 {
 	switch (t->type) {

@@ -12,14 +12,15 @@
 float *nn_floats_read(struct nn_run *r, const struct nn_tensor *t);
 
 /*
- * Returns a tensor's real values like nn_floats_read(), but does not copy floats. The caller must
- * read each value only once, because other processes may change the values.
+ * Returns a tensor's real values like nn_floats_read(), but returns the data of a TENSOR_FLOAT32
+ * itself, not a copy. The caller must read each value only once, because other processes may change
+ * the values.
  */
 const float *nn_floats_view(struct nn_run *r, const struct nn_tensor *t);
 
 /*
  * Writes real values to a tensor of type TENSOR_FLOAT32, TENSOR_QUANT16_ASYMM or an 8-bit quantised
- * type. Quantised values are rounded and saturated.
+ * type. For a quantised tensor, the values are rounded and saturated.
  */
 void nn_floats_write(const struct nn_tensor *t, const float *values);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* FULLY_CONNECTED: computes the dot products of the input's rows with the weights' rows. */
+/*
+ * FULLY_CONNECTED: computes the dot product of each row of the input with each row of the weights.
+ */
 #include "ops/dot.h"
 #include "ops/q8.h"
 #include "ops/requant.h"
@@ -7,8 +9,8 @@
 enum { X, WEIGHTS, BIAS, ACTIVATION };
 
 /*
- * Checks the known shapes: the bias must have an element for each unit, and the input must consist
- * of whole rows.
+ * If the shapes are known, checks that the bias has an element for each unit, and that the input's
+ * elements form whole rows.
  */
 static enum nn_status check_shapes(const struct nn_check *c)
 {

@@ -11,16 +11,16 @@
 #include "vulkan/commands.h"
 
 /*
- * import_way_of() returns the best way in which a GPU can access clients' memory. import_way_name()
- * returns the name of a way.
+ * The function import_way_of() returns the best way in which a GPU can access clients' memory, and
+ * import_way_name() the name of a way.
  */
 enum nn_device_memory import_way_of(const struct gpu *gpu);
 const char *import_way_name(enum nn_device_memory way);
 
 /*
- * Finds the place of an execution's argument in imported memory. place->buffer is VK_NULL_HANDLE if
- * the memory cannot be imported, or if the memory is read-only and `is_output` is set. If the place
- * has no buffer and the CPU cannot map the memory, import_place() fails.
+ * Finds the place of an execution's argument in imported memory. The place has no buffer
+ * (VK_NULL_HANDLE) if the memory cannot be imported, or if the memory is read-only and `is_output`
+ * is set. If the place has no buffer and the CPU cannot map the memory, import_place() fails.
  */
 enum nn_status import_place(struct gpu *gpu, struct nna_engine_execution *execution, const void *data,
 			    bool is_output, struct place *place, struct nn_error *err);

@@ -13,21 +13,22 @@
 #include "vulkan/prepared.h"
 
 /*
- * Number of first executions after each of which the commands are divided into submissions by the
- * measured times.
+ * After each of the first TUNINGS executions, the commands are divided into submissions again, by
+ * the measured times.
  */
 #define TUNINGS		4
 
 #define ARGUMENT_ALIGN	256
 
 /*
- * Recorded transfers of inputs and outputs, for certain places of arguments. A prepared model
- * stores ENDS recordings, because a burst uses a few sets of places in turn.
+ * Recorded transfers of inputs and outputs. A recording is valid for certain places of the
+ * arguments. A prepared model stores ENDS recordings, because a burst uses a few sets of places in
+ * turn.
  */
 #define ENDS		8
 
 struct ends {
-	VkCommandBuffer commands[2];	/* transfers of inputs, and transfers of outputs */
+	VkCommandBuffer commands[2];	/* recorded transfers of inputs [0] and of outputs [1] */
 	struct place *places;		/* of all arguments */
 	bool is_recorded;
 };
@@ -38,7 +39,7 @@ struct prepared {
 	struct nn_model *own_model;	/* the graph's model; NULL if the caller owns the model */
 	struct gpu_buffer memory;
 	struct gpu_buffer staging;
-	struct transfer *transfers;	/* transfers of inputs, then of outputs */
+	struct transfer *transfers;	/* array: transfers of inputs, then transfers of outputs */
 	VkDescriptorPool pool;
 	VkDescriptorSet set;
 	VkFence fence;
@@ -46,14 +47,14 @@ struct prepared {
 	VkSemaphore end;	/* exports a sync_file; VK_NULL_HANDLE without driver support */
 	VkQueryPool times;	/* VK_NULL_HANDLE if the GPU has no timestamps */
 
-	pthread_mutex_t lock;	/* protects the fields from here on; an execution holds `lock` */
+	pthread_mutex_t lock;	/* protects the fields below; an execution holds `lock` */
 	struct commands commands;
 	struct ends ends[ENDS];
-	struct ends *now;		/* the transfers of the current execution */
+	struct ends *now;		/* the recorded transfers that the current execution uses */
 	uint32_t num_records;		/* number of times that transfers were recorded */
 	uint64_t copies;
-	bool is_running;		/* set while `fence` has not signalled */
-	bool cannot_export;		/* set if exporting `end` failed: it stays signalled */
+	bool is_running;		/* set while commands run and `fence` has not signalled */
+	bool cannot_export;	/* set if exporting `end` failed and so left `end` signalled */
 	uint32_t tunings;		/* atomic; written only by a thread that holds `lock` */
 };
 
@@ -79,8 +80,8 @@ static const struct nn_subgraph *main_of(const struct prepared *p)
 /* ---- Making it ---- */
 
 /*
- * Chooses the offset of each argument in the staging buffer, which begins with the timestamps.
- * Returns the size of the staging buffer.
+ * Chooses the offset of each argument in the staging buffer. The staging buffer begins with the
+ * timestamps. Returns the size of the staging buffer.
  */
 static uint64_t place_arguments(struct prepared *p)
 {
@@ -109,7 +110,7 @@ static void fill_constants(const struct prepared *p, uint8_t *base)
 			memcpy(base + g->values[i].at, g->values[i].data, g->values[i].size);
 }
 
-/* Copies parameters and constants to the GPU, once for all executions. */
+/* Copies the dispatches' parameters and the constants to the GPU, once for all executions. */
 static enum nn_status upload(struct prepared *p, struct nn_error *err)
 {
 	struct gpu_buffer buffer;
@@ -195,7 +196,10 @@ static VkResult record(struct prepared *p)
 	return commands_record(&p->commands, &target);
 }
 
-/* Records the transfers for the given places, unless such transfers are recorded already. */
+/*
+ * Records the transfers of arguments at the given places, unless a recording for these places
+ * exists.
+ */
 static VkResult record_ends(struct prepared *p, const struct place *places)
 {
 	const struct commands_target target = target_of(p);
@@ -295,7 +299,7 @@ enum nn_status prepared_create(struct gpu *gpu, const struct nn_model *model,
 }
 
 /*
- * Waits for the last submission, which may belong to an earlier execution whose deadline has
+ * Waits for the last submission, which may be that of an earlier execution whose deadline has
  * passed.
  */
 static VkResult finish(struct prepared *p, uint64_t deadline_ns)
@@ -318,7 +322,10 @@ void prepared_release(struct prepared *p)
 	VkDevice device = p->gpu->device;
 
 	finish(p, 0);
-	/* Wait, because a lost GPU may still be using the commands. */
+	/*
+	 * Wait for the GPU before freeing the commands, because a lost GPU may still be using the
+	 * commands.
+	 */
 	if (gpu_is_lost(p->gpu))
 		gpu_wait(p->gpu);
 	commands_free(&p->commands, p->gpu);
@@ -455,7 +462,9 @@ static enum nn_status wait_for(struct prepared *p, const struct nn_execution *e,
 	return gpu_fail(p->gpu, result, "the GPU failed", err);
 }
 
-/* Imports a sync_file into the semaphore `begin`. After success, the driver owns the file. */
+/*
+ * Imports a sync_file into the semaphore `begin`. If the import succeeds, the driver owns the file.
+ */
 static VkResult import_begin(const struct prepared *p, int sync_file)
 {
 	const VkImportSemaphoreFdInfoKHR info = {
@@ -470,8 +479,8 @@ static VkResult import_begin(const struct prepared *p, int sync_file)
 }
 
 /*
- * Submits the recorded commands number `index`. With `waits`, the commands wait for the semaphore
- * `begin`; with `signals`, the commands signal the semaphore `end`.
+ * Submits the recorded commands number `index`. If `waits` is set, the commands wait for the
+ * semaphore `begin`; if `signals` is set, the commands signal the semaphore `end`.
  */
 static VkResult submit(struct prepared *p, uint32_t index, bool waits, bool signals)
 {
@@ -517,8 +526,8 @@ static int export_end(struct prepared *p)
 }
 
 /*
- * Submits all commands, and waits for each submission. With `defers`, does not wait for the last
- * submission if a sync_file for the submission's end can be made.
+ * Submits all commands, and waits for each submission. If `defers` is set and a sync_file for the
+ * end of the last submission can be made, does not wait for the last submission.
  */
 static enum nn_status submit_all(struct prepared *p, const struct nn_execution *e,
 				 struct prepared_files *files, bool defers, struct nn_error *err)
@@ -557,7 +566,7 @@ static enum nn_status submit_all(struct prepared *p, const struct nn_execution *
 
 /*
  * Divides the commands into submissions by the measured times. If recording the divided commands
- * fails, no commands remain, and the next execution records the commands.
+ * fails, no commands remain, and the next execution records commands again.
  */
 static void tune(struct prepared *p)
 {
@@ -566,8 +575,8 @@ static void tune(struct prepared *p)
 }
 
 /*
- * Returns whether the CPU has nothing to do after the GPU ends: no outputs to copy, and no times of
- * submissions to measure.
+ * Returns whether the CPU has nothing to do after the GPU has finished: no outputs to copy, and no
+ * times of submissions to measure.
  */
 static bool may_end_later(const struct prepared *p, const struct nn_execution *e,
 			  const struct place *places)
@@ -626,13 +635,19 @@ static enum nn_status run(struct prepared *p, struct nn_execution *e, const stru
 		memcpy(e->outputs[i].data, p->staging.base + t->host, t->size);
 		count_copy(p);
 	}
-	/* Do not tune with a deadline, because recording may compile shaders, which takes long. */
+	/*
+	 * Do not tune in an execution with a deadline, because tuning may compile shaders, which
+	 * takes long.
+	 */
 	if (!status && !e->deadline_ns)
 		tune(p);
 	return status;
 }
 
-/* Waits for the model's other executions, and locks; returns false if the deadline has passed. */
+/*
+ * Takes `lock` after the model's other executions have ended; returns false if the deadline passes
+ * before.
+ */
 static bool lock_until(struct prepared *p, uint64_t deadline_ns)
 {
 	const struct timespec until = { (time_t)(deadline_ns / NS_PER_S),

@@ -18,57 +18,64 @@ struct prepared;
 struct prepared_facts {
 	uint64_t weights;		/* size in bytes of constants on the GPU */
 	uint64_t temporaries;		/* size in bytes of values that are not constants */
-	uint64_t staging;		/* size in bytes of memory that CPU and GPU can access */
-	uint64_t unshared;		/* size of temporaries if they did not share memory */
+	uint64_t staging; /* size in bytes of the staging buffer, which CPU and GPU can access */
+	uint64_t unshared; /* size in bytes that temporaries would need without sharing memory */
 	uint32_t dispatches;
-	uint64_t copies;		/* number of arguments that the CPU copied */
+	uint64_t copies;		/* number of arguments that the CPU has copied */
 	uint32_t submissions;		/* current number of submissions in an execution */
 };
 
-/* Prepares a model, which must outlive *prepared. A prepared model holds a reference to the GPU. */
+/*
+ * Prepares a model for a GPU. The model must outlive *prepared. A prepared model holds a reference
+ * to the GPU.
+ */
 enum nn_status prepared_create(struct gpu *gpu, const struct nn_model *model,
 			       struct prepared **prepared, struct nn_error *err);
 
 /*
  * Runs the model on copies of all arguments. Only one execution of a prepared model runs at a time.
- * Submits no more commands after the deadline, or once `gone` (a file, or -1) is readable.
+ * After the deadline has passed or the file `gone` (or -1) has become readable, submits no more
+ * commands.
  */
 enum nn_status prepared_execute(struct prepared *prepared, struct nn_execution *execution, int gone,
 				struct nn_error *err);
 
-/* File descriptors for an execution; each of them may be -1. */
+/* File descriptors for an execution; each file descriptor may be -1. */
 struct prepared_files {
 	int gone;			/* see prepared_execute() */
 	/*
-	 * A sync_file for which the GPU waits before it begins, if prepared_waits() allows. After
-	 * the driver has taken the sync_file, `after` is -1.
+	 * A sync_file for which the GPU waits before the execution. Must be -1 if prepared_waits()
+	 * returns false. After the driver has taken the sync_file, `after` is -1.
 	 */
 	int after;
 	/*
-	 * Result: -1 if the execution has ended. If the GPU still computes, a sync_file that is
-	 * signalled at the end, which the caller closes.
+	 * Result: -1 if the execution has already ended. If the GPU still computes, a sync_file
+	 * that is signalled at the execution's end; the caller closes the file.
 	 */
 	int end;
 };
 
-/* Runs the model as prepared_execute() does, but without copies of arguments that have a place. */
+/*
+ * Runs the model like prepared_execute(), but does not copy arguments that have a place in imported
+ * memory.
+ */
 enum nn_status prepared_begin(struct prepared *prepared, struct nn_execution *execution,
 			      const struct place *places, struct prepared_files *files,
 			      struct nn_error *err);
 
 /*
- * Returns whether the GPU can wait for a sync_file before the next execution. Returns false before
- * the first executions, whose submissions the CPU measures.
+ * Returns whether the GPU can wait for a sync_file before the next execution. Returns false during
+ * the first executions, in which the CPU measures the submissions.
  */
 bool prepared_waits(const struct prepared *prepared);
 
 /*
- * Returns whether the CPU checks the values of an argument. An argument that the CPU checks must
- * not have a place.
+ * Returns whether the CPU checks the values of an argument. An argument that the CPU checks must be
+ * copied and must not have a place.
  */
 bool prepared_checks(const struct prepared *prepared, uint32_t argument);
 
-/* Waits for the end of an execution that has a sync_file. */
+/* Waits for the end of an execution that prepared_begin() ended with a sync_file. */
 enum nn_status prepared_finish(struct prepared *prepared, struct nn_error *err);
 
 /*
@@ -77,14 +84,14 @@ enum nn_status prepared_finish(struct prepared *prepared, struct nn_error *err);
  */
 uint64_t prepared_copies(void);
 
-/* Gives a prepared model ownership of the model from which it was created. */
+/* Gives to a prepared model the ownership of the model from which it was created. */
 void prepared_own_model(struct prepared *prepared, struct nn_model *model);
 const struct nn_model *prepared_model(const struct prepared *prepared);
 
 struct gpu *prepared_gpu(const struct prepared *prepared);
 void prepared_facts(struct prepared *prepared, struct prepared_facts *facts);
 
-/* Frees a prepared model; no thread may execute the model at that time. */
+/* Frees a prepared model. No thread may execute the model during prepared_release(). */
 void prepared_release(struct prepared *prepared);
 
 #endif /* NN_VULKAN_PREPARED_H */

@@ -67,7 +67,7 @@ void bursts_forget_slot(struct bursts *bursts, uint32_t number, uint32_t slot);
 /* Runs the BURST_WATCHERS threads until bursts_end(). */
 void bursts_watch(struct bursts *bursts);
 
-/* Makes all threads stop serving requests. bursts_end() must be called before tasks_end(). */
+/* Makes all threads stop serving requests. The caller must call bursts_end() before tasks_end(). */
 void bursts_end(struct bursts *bursts);
 
 /*

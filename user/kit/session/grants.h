@@ -62,7 +62,7 @@ bool grants_init(struct grants *grants, const struct nna_engine *engine, int ses
 /*
  * Must be called only after the end of the session. Replaces all mapped memory by private zeroes,
  * which threads that use the mappings may still read and write. After grants_revoke(), grants_get()
- * maps no memory. grants_revoke() does not call the engine.
+ * maps no memory. The function grants_revoke() does not call the engine.
  */
 void grants_revoke(struct grants *grants);
 

@@ -78,8 +78,8 @@ bool server_attach(struct server *server);
 void server_run(struct server *server);
 
 /*
- * Returns the earliest deadline of a server's commands, or UINT64_MAX. server_due_ns() is only for
- * a process that serves several clients.
+ * Returns the earliest deadline of a server's commands, or UINT64_MAX. Only a process that serves
+ * several clients may call server_due_ns().
  */
 uint64_t server_due_ns(struct server *server);
 

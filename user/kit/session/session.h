@@ -20,8 +20,8 @@ void *session_map(int session, size_t length, int prot, uint64_t offset);
 void session_close(int session);
 
 /*
- * Ends a session that threads still use. session_abandon() keeps the session's file descriptor
- * reserved.
+ * Ends a session that threads still use. After session_abandon(), the session's file descriptor
+ * stays reserved.
  */
 void session_abandon(int session);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parameters of shaders, whose names and order are equal in C and GLSL. A buffer has a block of
- * PARAMS_BYTES for each dispatch. The array `at` has the index of each tensor's first element in
- * the buffer of tensors.
+ * Parameters of shaders, whose names and order are equal in C and GLSL. A GPU buffer has a block of
+ * PARAMS_BYTES with the parameters of each dispatch. The array `at` has the index of each tensor's
+ * first element in the buffer of tensors.
  */
 #ifndef NN_VULKAN_PARAMS_H
 #define NN_VULKAN_PARAMS_H
@@ -29,12 +29,12 @@
 #define TILE		32
 #define TILE_DEPTH	16
 
-/* Number of columns that a work group computes if a matrix product has few rows. */
+/* Number of columns that a work group of a matrix product with few rows computes. */
 #define VECTOR_COLUMNS	8
 
 /*
- * Codes of the steps of a chain of elementwise operations. A step whose name begins with an
- * additional R has exchanged operands.
+ * Codes of the steps of a chain of elementwise operations. A step whose name has an additional R,
+ * such as STEP_RSUB, has exchanged operands.
  */
 #define MAX_STEPS	8
 #define STEP_ADD	0
@@ -73,8 +73,9 @@
 #define MAX_AXES	10
 
 /*
- * Parameters of a chain of elementwise operations. Tensors 0 to 2 are broadcast to the output. Each
- * step has an operand (tensor 1 or 2; 0: no operand) and the numbers x and y.
+ * Parameters of a chain of elementwise operations. Tensors 0, 1 and 2 of the dispatch are broadcast
+ * to the output. Each step has an operand (1 or 2: the tensor; 0: no operand) and the numbers x and
+ * y.
  */
 #define ELEMENTWISE_PARAMS								\
 	uint at[TENSORS];								\
@@ -102,9 +103,9 @@
 
 /*
  * Parameters of matrix products and windowed operations. Element (n, pixel, channel) of an input
- * lies at n * in_image + pixel * in_pixel + channel * in_channel. The number of a batch is
- * `outer * inner_batches + inner`; each group of channels is also a batch. In products that are
- * quantised at run time, `row_size` consecutive elements of the input share one scale.
+ * lies at n * in_image + pixel * in_pixel + channel * in_channel. The number of a batch is `outer *
+ * inner_batches + inner`. In a grouped convolution, each group of channels is a batch. In products
+ * that are quantised at run time, `row_size` consecutive elements of the input share one scale.
  */
 #define WINDOW_PARAMS									\
 	uint at[TENSORS];								\
@@ -150,9 +151,9 @@
 	int high_q;
 
 /*
- * Parameters of operations along rows. A row has `size` elements, which are `inner` elements apart.
- * A reduction uses axes instead of `inner`: first the `kept` axes that remain in the output, and
- * then the reduced axes.
+ * Parameters of operations along rows. A row has `size` elements; adjacent elements of the row are
+ * `inner` elements apart. A reduction has a list of axes instead of `inner`: first the `kept` axes
+ * that remain in the output, and then the reduced axes.
  */
 #define ROWS_PARAMS									\
 	uint at[TENSORS];								\
@@ -169,9 +170,9 @@
 	uint moves[MAX_AXES];
 
 /*
- * Parameters of quantising rows of floats to contiguous rows of 8-bit values, as the operations
- * DYNAMIC_* do. Tensor 1 has the range of each row, and tensor 2 the scale and zero point of each
- * row. The last row may be shorter than `size`.
+ * Parameters of the shader that quantises rows of floats to contiguous rows of 8-bit values, for
+ * the operations DYNAMIC_*. Tensor 1 has the range of each row, and tensor 2 the scale and zero
+ * point of each row. The last row may be shorter than `size`.
  */
 #define QUANTISE_PARAMS									\
 	uint at[TENSORS];								\
@@ -205,7 +206,7 @@
 /*
  * Parameters of resizing images. For each output row, tensor 1 has two input rows and the weight of
  * the second row, as the bits of a float. For each output column, tensor 2 has two input columns
- * and a weight.
+ * and the weight of the second column.
  */
 #define RESIZE_PARAMS									\
 	uint at[TENSORS];								\
@@ -223,8 +224,8 @@
 	uint out_channel;
 
 /*
- * Parameters of GATHER. Tensor 0 has `size` slices of `inner` elements for each position on the
- * outer axes. Tensor 1 has the indices of the slices that are copied.
+ * Parameters of GATHER. For each position on the outer axes, tensor 0 has `size` slices of `inner`
+ * elements. Tensor 1 has the indices of the slices that are copied.
  */
 #define GATHER_PARAMS									\
 	uint at[TENSORS];								\
