@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GATHER, EMBEDDING_LOOKUP and HASHTABLE_LOOKUP: copy the slices of a tensor that are selected by
- * indices or keys.
+ * GATHER, EMBEDDING_LOOKUP and HASHTABLE_LOOKUP: copy slices of a tensor. Indices or keys select
+ * the slices.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +22,8 @@ static bool read_axis(const struct nn_run *r, const struct nn_tensor **values,
 }
 
 /*
- * Infers the output, whose dimensions are those of the values, with the axis replaced by the
- * dimensions of the indices.
+ * Infers the output's shape: the dimensions of the values, in which the dimensions of the indices
+ * replace the axis.
  */
 static enum nn_status infer_picked(struct nn_run *r)
 {
@@ -47,7 +47,7 @@ static enum nn_status infer_picked(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Copies the slices of the values that the indices select along the axis. */
+/* Copies to the output the slices of the values that the indices select along the axis. */
 static enum nn_status pick(struct nn_run *r)
 {
 	const struct nn_tensor *values, *indices;

@@ -16,7 +16,7 @@ enum { SCORES, DELTAS, ANCHORS, IMAGE_INFO, HEIGHT_STRIDE, WIDTH_STRIDE, PRE_NMS
        IOU_THRESHOLD, MIN_SIZE, NCHW };
 enum { OUT_SCORES, OUT_BOXES, OUT_BATCH };
 
-/* The result of the operation, which infer() computes and execute() copies. */
+/* The operation's result: infer() computes the result, and execute() copies it to the outputs. */
 struct result {
 	size_t count;
 	float *scores;
@@ -24,9 +24,9 @@ struct result {
 	int32_t *batch;
 };
 
-/* The inputs as float and NHWC, and memory for the proposals of an image. */
+/* The operation's inputs, converted to float and NHWC, and memory for the proposals of an image. */
 struct job {
-	struct nn_image shape;		/* shape of the scores; c is the number of anchors */
+	struct nn_image shape;		/* shape of the scores; shape.c is the number of anchors */
 	const float *scores;
 	const float *deltas;
 	const struct nn_box *anchors;
@@ -55,7 +55,7 @@ static enum nn_status check_shapes(const struct nn_run *r, struct nn_image *shap
 	return nn_box_check_scale(r, IMAGE_INFO);
 }
 
-/* Returns an image's real values as NHWC. */
+/* Returns the real values of input `index`, an image, in the layout NHWC. */
 static const float *read_nhwc(struct nn_run *r, uint32_t index)
 {
 	struct nn_tensor t = r->inputs[index];
@@ -128,7 +128,7 @@ static bool place(const void *context, struct nn_box *boxes, uint32_t i)
 	return is_large_inside(&boxes[i], j->min_size, info);
 }
 
-/* Writes the proposals of an image to `candidates` and `boxes`; returns their number. */
+/* Writes the proposals of an image to `candidates` and `boxes`; returns the number of proposals. */
 static size_t propose(const struct job *j)
 {
 	size_t all = (size_t)j->shape.h * j->shape.w * j->shape.c;
@@ -200,7 +200,9 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 NN_OPERATION(GENERATE_PROPOSALS,
-	/* The type of anchors is signed, because their coordinates are relative to a pixel. */
+	/*
+	 * The anchors have a signed type, because an anchor's coordinates are relative to a pixel.
+	 */
 	NN_INPUTS(11, { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_SAME, 4, 4 }, { NN_ANCHOR_OF, 2, 2 },
 		  { NN_BOX_OF, 2, 2 }, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_INT, NN_SCALAR_INT,
 		  NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_BOOL),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * HEATMAP_MAX_KEYPOINT: finds the highest pixel of each heat map, and refines the position by
- * fitting a quadratic to the pixels around it.
+ * HEATMAP_MAX_KEYPOINT: finds the highest pixel of each heat map. A quadratic fitted to the pixels
+ * around the highest pixel refines its position.
  */
 #include <math.h>
 
@@ -14,7 +14,10 @@
 enum { HEATMAP, BOXES, NCHW };
 enum { SCORE, KEYPOINT };
 
-/* A Hessian whose determinant is below this value counts as singular. */
+/*
+ * A Hessian whose determinant is below TOLERANCE (for float16: TOLERANCE_FLOAT16) counts as
+ * singular.
+ */
 #define TOLERANCE 1e-5f
 #define TOLERANCE_FLOAT16 1e-3f
 
@@ -63,15 +66,16 @@ static size_t find_peak(const struct map *m)
 }
 
 /*
- * Number of adjacent NHWC heat maps that are searched together, and number of pixels per step of
- * the search.
+ * MAPS adjacent NHWC heat maps are searched together, and each step of the search compares PIXELS
+ * pixels.
  */
 #define MAPS 4
 #define PIXELS 32
 
 /*
- * Finds the highest pixels of MAPS adjacent heat maps. Compares PIXELS pixels in a step. Searches a
- * step for the position of the maximum only if the step has a new maximum, which is rare.
+ * Finds the highest pixels of MAPS adjacent heat maps. Each step compares PIXELS pixels of each
+ * heat map. The position of a maximum is searched only in a step that has a new maximum, which is
+ * rare.
  */
 static void find_peaks(const struct map *m, size_t peaks[MAPS])
 {
@@ -98,7 +102,7 @@ static void find_peaks(const struct map *m, size_t peaks[MAPS])
 	}
 }
 
-/* Finds the highest pixels of all `c` adjacent heat maps of an image. */
+/* Finds the highest pixel of each of the `c` adjacent heat maps of an image. */
 static void find_all_peaks(const struct map *m, size_t c, size_t *peaks)
 {
 	struct map some = *m;
@@ -116,8 +120,8 @@ static void find_all_peaks(const struct map *m, size_t c, size_t *peaks)
 }
 
 /*
- * Returns the position at + offset - 1, mirrored at the borders: the position -1 becomes 1, and
- * `size` becomes size - 2.
+ * Returns the position `at` + `offset` - 1, mirrored at the borders: position -1 is mirrored to 1,
+ * and position `size` to `size` - 2.
  */
 static size_t mirrored(size_t at, size_t offset, size_t size)
 {
@@ -126,7 +130,7 @@ static size_t mirrored(size_t at, size_t offset, size_t size)
 	return shifted == 0 ? 1 : shifted == size + 1 ? size - 2 : shifted - 1;
 }
 
-/* Reads the 3 x 3 pixels around the pixel (y, x), mirrored at the map's borders. */
+/* Reads the 3 x 3 pixels around the pixel (y, x); at the borders, the heat map is mirrored. */
 static void read_around(const struct map *m, size_t y, size_t x, float g[3][3])
 {
 	for (size_t i = 0; i < 3; i++)
@@ -135,7 +139,10 @@ static void read_around(const struct map *m, size_t y, size_t x, float g[3][3])
 					     mirrored(x, j, m->size)) * m->stride];
 }
 
-/* Returns the peak of the quadratic through `g`, relative to the center, and its value. */
+/*
+ * Returns the peak of a quadratic through the pixels `g`: the position relative to the center
+ * pixel, and the value.
+ */
 static struct peak refine(float g[3][3], float tolerance)
 {
 	float bx = (g[1][0] - g[1][2]) / 2, by = (g[0][1] - g[2][1]) / 2;
@@ -157,8 +164,8 @@ static struct peak refine(float g[3][3], float tolerance)
 }
 
 /*
- * Refines the peak of a heat map from its highest pixel, and converts the peak's position to
- * coordinates of the map's box.
+ * Refines the peak of a heat map, starting at its highest pixel. Converts the position of the peak
+ * to coordinates in the map's box.
  */
 static struct peak locate(const struct map *m, size_t at, const struct nn_box *box)
 {
@@ -179,8 +186,8 @@ static enum nn_status execute(struct nn_run *r)
 	bool nchw = nn_run_bool(r, NCHW, false);
 	struct nn_image s = nn_image_of(heatmap, nchw);
 	/*
-	 * Read float values in place: if other threads change them during the search, another pixel
-	 * may become the peak.
+	 * Read float values without a copy: if other threads change the values during the search,
+	 * the only effect is another peak.
 	 */
 	const float *values = heatmap->type == NN_TENSOR_FLOAT32 ? heatmap->data :
 			      nn_floats_read(r, heatmap);

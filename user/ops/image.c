@@ -33,7 +33,10 @@ static void name(type *restrict to, const type *restrict from, size_t count, siz
 TRANSPOSE(transpose8, uint8_t)
 TRANSPOSE(transpose32, uint32_t)
 
-/* Transposes an image's matrices, whose elements have 8 bits (quantised) or 32 bits (float32). */
+/*
+ * Transposes the `count` matrices of an image, whose elements have 8 bits (quantised) or 32 bits
+ * (float32).
+ */
 static void transpose(const struct nn_tensor *t, void *to, const void *from, size_t count,
 		      size_t rows, size_t columns)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Images: tensors of rank 4 in NHWC or, if a flag is set, NCHW layout. Kernels use only NHWC; the
- * functions of this header convert images from and to NHWC.
+ * Images: tensors of rank 4 in NHWC or, if a flag is set, NCHW layout. Kernels use only the layout
+ * NHWC; functions of image.h convert images from and to NHWC.
  */
 #ifndef NN_OPS_IMAGE_H
 #define NN_OPS_IMAGE_H
@@ -22,21 +22,23 @@ struct nn_image nn_image_of(const struct nn_tensor *t, bool nchw);
 void nn_image_set(struct nn_tensor *t, bool nchw, const struct nn_image *image);
 
 /*
- * Returns an input's elements as NHWC: the input's own data, or a copy. Returns NULL if memory runs
- * out.
+ * Returns an input's elements in the layout NHWC: the input's own data, or a copy of an NCHW input.
+ * Returns NULL if memory runs out.
  */
 const void *nn_image_input(struct nn_run *r, const struct nn_tensor *t, bool nchw);
 
 /*
- * Returns memory to write an output as NHWC; its contents are undefined. Returns NULL if memory
- * runs out.
+ * Returns memory, with undefined contents, to which a kernel writes an output in the layout NHWC.
+ * Returns NULL if memory runs out.
  */
 void *nn_image_output(struct nn_run *r, const struct nn_tensor *t, bool nchw);
 
-/* Converts the memory of nn_image_output() to the output's layout. */
+/*
+ * Writes to an output the elements in the memory of nn_image_output(), in the output's own layout.
+ */
 void nn_image_finish(const struct nn_tensor *t, bool nchw, const void *nhwc);
 
-/* A sampling position on an axis, between two adjacent elements. */
+/* A sampling position on an axis: between the adjacent elements `low` and `high`. */
 struct nn_source {
 	uint32_t low;
 	uint32_t high;
@@ -44,8 +46,8 @@ struct nn_source {
 };
 
 /*
- * The four pixels around a point: offsets of their first elements in an NHWC image, and the pixels'
- * weights.
+ * The four pixels around a point: the offset of each pixel in an NHWC image, and the weight of each
+ * pixel.
  */
 struct nn_corners {
 	size_t at[4];

@@ -37,7 +37,10 @@ static enum nn_status infer_lsh_projection(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Computes one bit of a hash. `key` is a buffer for the seed and an item of the input. */
+/*
+ * Computes one bit of a hash. The parameter `key` is a buffer for the seed and an item of the
+ * input.
+ */
 static bool hash_bit(const struct nn_run *r, uint32_t index, uint8_t *key, size_t item)
 {
 	const struct nn_tensor *input = &r->inputs[INPUT], *weight = &r->inputs[WEIGHT];

@@ -8,7 +8,7 @@
 #include "ops/check.h"
 #include "ops/lstm_cell.h"
 
-/* Indices of the inputs after the weights. */
+/* Indices of the operations' inputs that follow the weights. */
 enum { STATE_H = 18, STATE_C = 19, ACTIVATION = 20, CELL_CLIP = 21, PROJECTION_CLIP = 22 };
 
 static struct nn_lstm_cell lstm_cell(const struct nn_run *r, uint32_t layer_norm)
@@ -38,8 +38,8 @@ enum nn_status nn_lstm_shape(const struct nn_run *r, struct nn_sequence *s,
 }
 
 /*
- * The shape rule of LSTM, which is a sequence of one step. The four outputs of LSTM are scratch
- * memory, two states, and the result.
+ * The shape rule of LSTM. The operation LSTM is treated as a sequence of one step. The four outputs
+ * of LSTM are scratch memory, two states, and the result.
  */
 static enum nn_status infer_lstm(struct nn_run *r)
 {
@@ -79,7 +79,8 @@ static enum nn_status execute_lstm(struct nn_run *r)
 	if (!x)
 		return NN_OUT_OF_MEMORY;
 	/*
-	 * Clear the scratch output, because no code writes this output, whose values do not matter.
+	 * Clear the scratch output of LSTM, because no other code writes it; the values do not
+	 * matter.
 	 */
 	if (single)
 		memset(r->outputs[0].data, 0, nn_tensor_size(&r->outputs[0]));
@@ -88,7 +89,10 @@ static enum nn_status execute_lstm(struct nn_run *r)
 				r->num_outputs > 1 ? r->outputs[2].data : NULL);
 }
 
-/* The rules of inputs 1 to 22 of both operations: weights, states, activation and clips. */
+/*
+ * The rules of inputs 1 to 22 of LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM: weights, states, activation
+ * and clips.
+ */
 #define CELL_RULES NN_LSTM_CELL_RULES(1), [STATE_H ... STATE_C] = { NN_SAME, 2, 2 },	\
 		   [ACTIVATION] = NN_SCALAR_INT, [CELL_CLIP ... PROJECTION_CLIP] = NN_SCALAR_FLOAT
 

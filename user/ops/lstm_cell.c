@@ -19,7 +19,10 @@ static bool has(const struct nn_run *r, uint32_t index)
 	return index < r->num_inputs && !r->inputs[index].omitted;
 }
 
-/* Checks optional inputs that belong together: all inputs in `indices` must be present, or none. */
+/*
+ * Checks optional inputs that belong together: all inputs in `indices` must be present, or all must
+ * be omitted.
+ */
 static enum nn_status all_or_none(const struct nn_run *r, const uint32_t *indices, uint32_t count,
 				  const char *what, bool *present)
 {
@@ -32,7 +35,7 @@ static enum nn_status all_or_none(const struct nn_run *r, const uint32_t *indice
 	return NN_OK;
 }
 
-/* Finds which optional inputs a cell has, and checks that these inputs are consistent. */
+/* Finds which optional inputs a cell has, and checks that the set of optional inputs is valid. */
 static enum nn_status presence(const struct nn_run *r, struct nn_lstm_cell *c)
 {
 	uint32_t w = c->weights, ln = c->layer_norm;
@@ -93,7 +96,7 @@ enum nn_status nn_lstm_cell_shape(const struct nn_run *r, struct nn_lstm_cell *c
 	return NN_OK;
 }
 
-/* Computes values[b][u] += weight[u] * state[b][u]. */
+/* For each batch b and unit u, computes values[b][u] += weight[u] * state[b][u]. */
 static void add_peephole(const float *weight, const float *state, float *values, uint32_t batch,
 			 uint32_t units)
 {
@@ -127,7 +130,10 @@ static void clip(float *values, size_t count, float limit)
 		values[i] = fminf(fmaxf(values[i], -limit), limit);
 }
 
-/* Computes a gate before its activation function; the gate's peephole weights multiply `state`. */
+/*
+ * Computes a gate without its activation function. If the cell has peepholes, `state` is multiplied
+ * by the gate's peephole weights.
+ */
 static void gate(const struct nn_run *r, const struct nn_lstm_cell *c, uint32_t g, const float *x,
 		 const float *aux, const float *h, const float *state, float *values)
 {
@@ -155,8 +161,8 @@ static void gate(const struct nn_run *r, const struct nn_lstm_cell *c, uint32_t 
 }
 
 /*
- * Computes the output of a step from m [batch, units], the cell state multiplied by the output
- * gate.
+ * Computes the output of a step by the projection. The input `m` [batch, units] is the cell state
+ * multiplied by the output gate.
  */
 static void project(const struct nn_run *r, const struct nn_lstm_cell *c, const float *m,
 		    float *next_h)
@@ -177,9 +183,10 @@ static void project(const struct nn_run *r, const struct nn_lstm_cell *c, const 
 }
 
 /*
- * Computes one step of the cell. Reads x [batch, size], aux (or NULL), the output state h [batch,
- * outputs] and the cell state s [batch, units]. Writes the new states next_h, which must not
- * overlap h, and next_s, which may be s. `scratch` has room for all gates.
+ * Computes one step of an LSTM cell. Reads x [batch, size], aux (or NULL), the output state h
+ * [batch, outputs] and the cell state s [batch, units]. Writes the new output state next_h, which
+ * must not overlap h, and the new cell state next_s, which may be s. The buffer `scratch` is large
+ * enough for all gates.
  */
 static void step(const struct nn_run *r, const struct nn_lstm_cell *c, const float *x,
 		 const float *aux, const float *h, const float *s, float *next_h, float *next_s,

@@ -9,11 +9,12 @@
 #include "ops/check.h"
 #include "ops/recurrent.h"
 
-/* The gates of a cell in the order of the operations' inputs. */
+/* The gates of an LSTM cell, in the order in which the operations' inputs list the gates. */
 enum nn_lstm_gate { NN_LSTM_INPUT, NN_LSTM_FORGET, NN_LSTM_CELL, NN_LSTM_OUTPUT, NN_LSTM_GATES };
 
 /*
- * Offsets of a cell's inputs, except the input weights, from the index of the first input weight.
+ * Offsets of a cell's inputs from the index of the first input weights. The input weights
+ * themselves have the offsets 0 to 3.
  */
 enum nn_lstm_input {
 	NN_LSTM_RECURRENT = 4,
@@ -24,9 +25,9 @@ enum nn_lstm_input {
 };
 
 /*
- * An LSTM cell. The cell's inputs begin at index `weights`: 4 input weights, 4 recurrent weights, 3
- * peepholes, 4 biases, the projection and its bias. The indices layer_norm and aux_weights are 0 if
- * the operation lacks these weights.
+ * An LSTM cell. The operation's inputs from index `weights` on are the cell's: 4 input weights, 4
+ * recurrent weights, 3 peepholes, 4 biases, the projection and its bias. The index layer_norm is 0
+ * without layer normalisation, and aux_weights is 0 without auxiliary weights.
  */
 struct nn_lstm_cell {
 	uint32_t weights;
@@ -36,48 +37,51 @@ struct nn_lstm_cell {
 	int32_t activation;
 	float cell_clip, projection_clip;
 
-	/* The fields below are set by nn_lstm_cell_shape(). */
+	/* The function nn_lstm_cell_shape() sets `batch` and all fields below. */
 	uint32_t batch, size, units, outputs;
 	bool cifg, peephole, projection, normalized;
 };
 
 /*
- * Checks which inputs of a cell are present, and checks the inputs' dimensions for steps of `size`
- * elements. Sets the fields of *c from `batch` on.
+ * Checks which inputs of a cell are present, and checks the inputs' dimensions. A step of the
+ * sequence has `size` elements. Sets the field c->batch and all fields after it.
  */
 enum nn_status nn_lstm_cell_shape(const struct nn_run *r, struct nn_lstm_cell *c, uint32_t batch,
 				  uint32_t size);
 
 /*
- * Reads and checks the inputs of LSTM, which is a sequence of one step, or of
- * UNIDIRECTIONAL_SEQUENCE_LSTM.
+ * Reads and checks the inputs of UNIDIRECTIONAL_SEQUENCE_LSTM, or of LSTM, which is treated as a
+ * sequence of one step.
  */
 enum nn_status nn_lstm_shape(const struct nn_run *r, struct nn_sequence *s,
 			     struct nn_lstm_cell *c);
 
 /*
- * Reads and checks the inputs of BIDIRECTIONAL_SEQUENCE_LSTM. If there are no auxiliary weights,
- * the backward cell reads the auxiliary input instead of input 0.
+ * Reads and checks the inputs of BIDIRECTIONAL_SEQUENCE_LSTM. If the operation has an auxiliary
+ * input but no auxiliary weights, the backward cell reads the auxiliary input instead of input 0.
  */
 enum nn_status nn_bidirectional_lstm_shape(const struct nn_run *r, struct nn_sequence *s,
 					   struct nn_lstm_cell *forward,
 					   struct nn_lstm_cell *backward);
 
-/* Indices of the auxiliary input and of the flag that merges the outputs of both cells. */
+/*
+ * Indices of two inputs of BIDIRECTIONAL_SEQUENCE_LSTM: the auxiliary input, and the flag that
+ * merges the outputs of both cells.
+ */
 enum { NN_BIDIRECTIONAL_LSTM_AUX = 39, NN_BIDIRECTIONAL_LSTM_MERGE = 51 };
 
 /*
  * Normalises each row of [batch, units] to mean 0 and variance 1, then multiplies by `gain` and
- * adds `bias`. Computes in double precision, because the variance of nearly constant rows would
- * lose all digits in float.
+ * adds `bias`. The function computes in double precision, because the variance of nearly constant
+ * rows would lose all digits in float.
  */
 void nn_lstm_normalize(float *values, const float *gain, const float *bias, uint32_t batch,
 		       uint32_t units);
 
 /*
- * Runs a cell along a time-major sequence, forwards or backwards. Writes the cell's columns of an
- * output sequence whose rows have `width` elements. The outputs `last_h` and `last_s` (or NULL)
- * receive the last states.
+ * Runs a cell along a time-major sequence, forwards or backwards. Writes the cell's columns, from
+ * `column` on, of an output sequence whose rows have `width` elements. If not NULL, the buffers
+ * `last_h` and `last_s` receive the states after the last step.
  */
 enum nn_status nn_lstm_sequence(struct nn_run *r, const struct nn_lstm_cell *c,
 				const struct nn_sequence *s, const float *x, const float *aux,
@@ -92,8 +96,8 @@ enum nn_status nn_lstm_sequence(struct nn_run *r, const struct nn_lstm_cell *c,
 	[(first) + NN_LSTM_PROJECTION_BIAS] = { NN_SAME, 1, 1 }
 
 /*
- * The dimensions of a cell's 17 inputs for nn_op.dims; the arguments are the letters for units,
- * inputs and outputs.
+ * The part of the string nn_op.dims for a cell's 17 inputs. The macro's arguments are the letters
+ * of the axes of units, inputs and outputs.
  */
 #define NN_FOUR(word) word " " word " " word " " word " "
 #define NN_LSTM_CELL_DIMS(units, inputs, outputs)						\

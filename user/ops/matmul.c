@@ -62,7 +62,7 @@ size_t nn_matmul_start(const struct nn_tensor *t, const struct nn_tensor *out, u
 	return start;
 }
 
-/* Parameters for converting a quantised accumulator to an output element. */
+/* Parameters with which convert() converts a quantised accumulator to an output element. */
 struct conversion {
 	int32_t x_zero, y_zero, out_zero, low, high;
 	struct nn_multiplier multiplier;
@@ -76,7 +76,10 @@ static int32_t convert(int64_t sum, const struct conversion *q)
 	return (int32_t)(value < q->low ? q->low : value > q->high ? q->high : value);
 }
 
-/* Defines a GEMM function; `result` converts an accumulator to an output element. */
+/*
+ * Defines a function for a GEMM; the expression `result` converts an accumulator to an output
+ * element.
+ */
 #define MATMUL(name, type, accumulator, x_offset, y_offset, result)			\
 static void name(const void *x, const struct nn_factor *a, const void *y,			\
 		 const struct nn_factor *b, void *out, const struct conversion *q)		\
@@ -106,8 +109,8 @@ MATMUL(matmul_float, float, float, 0, 0, sum)
 MATMUL(matmul_int, int32_t, uint32_t, 0, 0, sum)
 
 /*
- * Returns `count` rows or columns of a factor as contiguous rows. Copies rows that are not
- * contiguous to `copy`.
+ * Returns `count` rows or columns of a factor as contiguous rows. If the rows are not contiguous,
+ * copies them to `copy`.
  */
 static const int8_t *stretches(const int8_t *from, uint32_t count, uint32_t length, size_t step,
 			       size_t inner_step, int8_t *copy)
@@ -120,7 +123,7 @@ static const int8_t *stretches(const int8_t *from, uint32_t count, uint32_t leng
 	return copy;
 }
 
-/* Multiplies int8 matrices. `copy` is a buffer for both factors. */
+/* Multiplies int8 matrices. The buffer `copy` is large enough for both matrices. */
 static void matmul_int8(const int8_t *x, const struct nn_factor *a, const int8_t *y,
 			const struct nn_factor *b, int8_t *out, const struct conversion *q,
 			int8_t *copy)

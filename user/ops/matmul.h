@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Multiplies the matrices in the last two axes of inputs 0 and 1. Inputs 2 and 3 say whether the
- * matrices of input 0 and of input 1 are transposed.
+ * Multiplies the matrices in the last two axes of inputs 0 and 1. Input 2 tells whether the
+ * matrices of input 0 are transposed, and input 3 whether the matrices of input 1 are.
  */
 #ifndef NN_OPS_MATMUL_H
 #define NN_OPS_MATMUL_H
@@ -9,7 +9,8 @@
 #include "ops/op.h"
 
 /*
- * A factor of a matrix product: the dimensions of its matrices after transposing, and its strides.
+ * A factor of a matrix product: the dimensions and strides of the factor's matrices after
+ * transposing.
  */
 struct nn_factor {
 	uint32_t rows, columns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * MAXIMUM and MINIMUM: quantised values are first converted to the output's scale.
+ * MAXIMUM and MINIMUM. Quantised values are compared after conversion to the output's quantisation.
  */
 #include <math.h>
 
@@ -25,7 +25,7 @@ NN_ROW_FN(max_int8, uint8_t, int8_t, struct requantised,
 NN_ROW_FN(min_int8, uint8_t, int8_t, struct requantised,
 	  (int8_t)p->a[x] < (int8_t)p->b[y] ? p->a[x] : p->b[y])
 
-/* The kernels without requantisation compare the stored values. */
+/* The kernels *_bytes and *_signed compare stored values, and need no requantisation. */
 NN_ROW_FN(max_bytes, uint8_t, uint8_t, void, x > y ? x : y)
 NN_ROW_FN(min_bytes, uint8_t, uint8_t, void, x < y ? x : y)
 NN_ROW_FN(max_signed, int8_t, int8_t, void, x > y ? x : y)

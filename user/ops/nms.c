@@ -24,12 +24,12 @@ static void swap(struct nn_candidate *a, struct nn_candidate *b)
 /* ---- A list that is sorted on demand ---- */
 
 #define MAX_ENDS 64
-#define FEW 16			/* maximum number of candidates for insertion sort */
+#define FEW 16			/* maximum number of candidates that are sorted by insertion sort */
 
 /*
  * A partially sorted list of candidates, which `ends` divides into parts. All candidates of a part
- * are better than all candidates of the next parts. The last element of `ends` is the end of the
- * first unsorted part. Candidates before index `sorted` are in order.
+ * are better than all candidates of the following parts. The last element of `ends` is the end of
+ * the first unsorted part. The candidates before index `sorted` are completely sorted.
  */
 struct order {
 	struct nn_candidate *list;
@@ -67,9 +67,10 @@ static void sort_few(struct nn_candidate *list, size_t count)
 }
 
 /*
- * Partitions a list by a pivot: moves the candidates that are better than the pivot to the front.
- * Returns the number of better candidates, or 1 if the pivot is the best. The code does not branch
- * on scores, because such branches would be mispredicted.
+ * Partitions a list by a pivot: moves to the front the candidates that are better than the pivot.
+ * Returns the number of candidates that are better than the pivot, or 1 if the pivot is the best
+ * candidate. The loop does not branch on scores, because the CPU would often mispredict a branch on
+ * scores.
  */
 static size_t divide(struct nn_candidate *list, size_t count)
 {
@@ -104,8 +105,8 @@ static size_t divide(struct nn_candidate *list, size_t count)
 }
 
 /*
- * Returns the best candidate that was not yet returned, or NULL. The caller may overwrite elements
- * of the list before this candidate.
+ * Returns the best candidate that order_next() has not returned yet, or NULL. The caller may
+ * overwrite the elements of the list before the returned candidate.
  */
 static struct nn_candidate *order_next(struct order *o)
 {
@@ -156,7 +157,8 @@ static float weight(const struct nn_nms *nms, float overlap)
 
 /*
  * Lowers the scores of the candidates in `rest` by their overlap with a selected box. Removes
- * candidates whose score is too low, and returns how many of `count` are left.
+ * candidates whose score falls below nms->floor, and returns how many of the `count` candidates are
+ * left.
  */
 static size_t suppress(const struct nn_nms *nms, const struct nn_box *boxes, uint32_t kept,
 		       struct nn_candidate *rest, size_t count)
@@ -197,8 +199,8 @@ static size_t select_at_once(const struct nn_nms *nms, const struct nn_box *boxe
 typedef int32_t mask __attribute__((vector_size(16)));
 
 /*
- * The selected boxes, with an array for each coordinate, so that a vector can hold a coordinate of
- * four boxes.
+ * The selected boxes, with an array for each coordinate, so that a vector can load the same
+ * coordinate of four boxes.
  */
 struct kept {
 	float *x1;
@@ -273,8 +275,8 @@ static bool is_suppressed(const struct nn_nms *nms, const struct kept *k, const 
 }
 
 /*
- * Selects boxes in the order of their scores. A candidate is compared with the selected boxes only
- * when it is the best one left, because suppression does not change scores.
+ * Selects boxes in the order of their scores. Each candidate is compared with the selected boxes
+ * only when it is the best remaining candidate, because suppression does not change scores.
  */
 static size_t select_in_order(const struct nn_nms *nms, struct nn_box *boxes,
 			      struct nn_candidate *candidates, size_t count, size_t limit,

@@ -10,8 +10,8 @@
 #include "ops/box.h"
 
 /*
- * Effect on the score of a box that overlaps a better box. The enumerators have the values of the
- * NNAPI.
+ * Effect of suppression on the score of a box that overlaps a better box. The enumerators have the
+ * same values as in the NNAPI.
  */
 enum nn_nms_kernel {
 	NN_NMS_DISCARD = -1,	/* the box is dropped if overlap >= threshold; not in the NNAPI */
@@ -23,30 +23,31 @@ enum nn_nms_kernel {
 
 struct nn_nms {
 	enum nn_nms_kernel kernel;
-	float threshold;	/* threshold of the overlap */
+	float threshold;	/* overlap from which a box is suppressed */
 	float sigma;
 	float floor;		/* boxes with a score below `floor` are dropped */
 	int32_t limit;		/* maximum number of selected boxes; negative for no limit */
-	size_t most;		/* NN_NMS_DISCARD: number of best boxes to examine; 0: all */
+	size_t most;	/* NN_NMS_DISCARD: number of the best boxes to examine; 0: all boxes */
 	/*
-	 * NN_NMS_DISCARD: a function that computes a box before the box is first examined;
-	 * otherwise NULL. Boxes are examined in the order of their scores, best first. The function
-	 * returns false if the candidate has no box.
+	 * With NN_NMS_DISCARD: a function that computes a box before the box is first examined;
+	 * NULL with other kernels. Boxes are examined in the order of their scores, best first. The
+	 * function place() returns false if the candidate has no box.
 	 */
 	bool (*place)(const void *context, struct nn_box *boxes, uint32_t box);
 	const void *context;
 };
 
-/* A candidate for selection, whose score is not NaN. */
+/* A box that may be selected; its score is not NaN. */
 struct nn_candidate {
 	float score;
 	uint32_t box;		/* index of the candidate's box */
 };
 
 /*
- * Moves the `most` best candidates to the front of the array: highest score first, and equal scores
- * in the order of the boxes. Returns the number of these candidates, which is less than `most` if
- * `count` is less. The contents of the array after these candidates are undefined.
+ * Moves the `most` best candidates to the front of the array, sorted by score, highest first.
+ * Candidates with equal scores are sorted by their index `box`. Returns the number of best
+ * candidates: the smaller of `most` and `count`. The contents of the array after the best
+ * candidates are undefined.
  */
 size_t nn_candidates_best(struct nn_candidate *candidates, size_t count, size_t most);
 

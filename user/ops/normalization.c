@@ -12,7 +12,9 @@
 #include "ops/q8.h"
 #include "ops/quant.h"
 
-/* A tensor viewed with the shape [outer, size, inner], where `size` is the length of the axis. */
+/*
+ * A view of a tensor with the shape [outer, size, inner], where `size` is the length of the axis.
+ */
 struct axis {
 	size_t outer;
 	size_t size;
@@ -55,15 +57,15 @@ static void l2_float(const float *x, float *y, size_t size, size_t stride)
 	for (size_t i = 0; i < size; i++)
 		sum += x[i * stride] * x[i * stride];
 	norm = sqrtf(sum);
-	/* Limit the norm from below; a norm that is NaN stays NaN. */
+	/* Limit the norm to at least 1e-6; a norm that is NaN stays NaN. */
 	norm = norm < 1e-6f ? 1e-6f : norm;
 	for (size_t i = 0; i < size; i++)
 		y[i * stride] = x[i * stride] / norm;
 }
 
 /*
- * Normalises `size` elements. For int8 tensors, the sign bits of elements are flipped, which makes
- * the zero point 128 larger.
+ * Normalises `size` elements. For int8 tensors, q.flip flips the sign bits of elements, and the
+ * zero point is 128 larger.
  */
 static void l2_q8(struct nn_q8 q, const uint8_t *x, uint8_t *y, size_t size, size_t stride)
 {
@@ -171,7 +173,10 @@ static enum nn_status execute_lrn(struct nn_run *r)
 
 /* INSTANCE_NORMALIZATION */
 
-/* Normalises one channel of an image; the channel has `size` elements, `stride` apart. */
+/*
+ * Normalises one channel of an image. The channel has `size` elements; adjacent elements are
+ * `stride` apart.
+ */
 static void instance(const struct nn_run *r, const float *x, float *y, size_t size, size_t stride)
 {
 	float gamma = nn_run_float(r, 1, 0), beta = nn_run_float(r, 2, 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Each operation has an entry in a table: its signature check, its shape rule and its reference
- * kernel. This file defines the structure of an entry and the arguments of its functions.
+ * kernel. This header defines the structure of a table entry and the arguments of the entry's
+ * functions.
  */
 #ifndef NN_OPS_OP_H
 #define NN_OPS_OP_H
@@ -9,9 +10,9 @@
 #include <nnaccel/engine_model.h>
 
 /*
- * The operands for the check of an operation, in a finished subgraph or in a subgraph in
- * construction. An operand of lifetime NN_SUBGRAPH with location.offset k refers to subgraphs[k],
- * which is NULL if the subgraph is not known yet.
+ * The operands against which an operation is checked: those of a finished subgraph or of a subgraph
+ * in construction. An operand of lifetime NN_SUBGRAPH with location.offset k refers to
+ * subgraphs[k]. An unknown subgraph is NULL.
  */
 struct nn_scope {
 	const struct nn_operand *operands;
@@ -20,7 +21,10 @@ struct nn_scope {
 	uint32_t num_subgraphs;
 };
 
-/* A signature check in progress. The header check.h has functions for signature checks. */
+/*
+ * The arguments of an operation's signature check. The header check.h has functions for signature
+ * checks.
+ */
 struct nn_check {
 	const struct nn_op *op;
 	const struct nn_scope *scope;
@@ -29,33 +33,33 @@ struct nn_check {
 };
 
 /*
- * An operand while an operation runs. Kernels write only the data of outputs. Shape rules write
- * rank, dims, scale and zero_point of outputs, and the type if it differs from the type in the
- * model.
+ * An operand of an operation at run time. Kernels write only the data of outputs, not the other
+ * fields. Shape rules write rank, dims, scale and zero_point of outputs, and the type if it differs
+ * from the type in the model.
  */
 struct nn_tensor {
 	int32_t type;
 	uint32_t rank;
-	uint32_t dims[NN_MAX_RANK];	/* 0: a dimension of size zero, not unknown */
+	uint32_t dims[NN_MAX_RANK]; /* 0 means a dimension of size zero, not an unknown dimension */
 	float scale;
 	int32_t zero_point;
-	const struct nn_extra *extra;	/* never NULL; its kind is mostly NN_EXTRA_NONE */
-	/* size in bytes if the type has no fixed size (OEM scalar) */
+	const struct nn_extra *extra;	/* never NULL; the kind is mostly NN_EXTRA_NONE */
+	/* size of the data in bytes if the type has no fixed size (OEM scalar) */
 	uint32_t length;
 	/*
-	 * Aligned to the element size, except in memory of other drivers. NULL: the tensor is
-	 * omitted, or is an output in the shape rule.
+	 * The data is aligned to the element size, except in memory of other drivers. NULL if the
+	 * tensor is omitted, or if it is an output during the shape rule.
 	 */
 	void *data;
 	bool omitted;
 	/*
 	 * The type, scale and zero point of a model's output must equal the model's declaration.
-	 * For temporaries, the shape rule sets type, scale and zero point.
+	 * The shape rule sets the type, scale and zero point of a temporary.
 	 */
 	bool is_model_output;
 };
 
-/* Memory for nn_run_alloc(), which the owner reuses for each run. */
+/* Memory from which nn_run_alloc() allocates, and which its owner reuses for each run. */
 struct nn_run_memory {
 	char *base;			/* memory, aligned to 64 bytes */
 	size_t size;
@@ -74,7 +78,9 @@ struct nn_run {
 	const struct nn_tensor *inputs;
 	struct nn_tensor *outputs;
 	bool relaxed;
-	/* padding around input 0 in addition to that of the operation's window: see window.h */
+	/*
+	 * padding around input 0 in addition to the padding of the operation's window: see window.h
+	 */
 	const uint32_t *border;
 	void *state;			/* result of op->compile, or NULL */
 	/* attributes of the preparation for extensions, or NULL */
@@ -85,7 +91,7 @@ struct nn_run {
 	struct nn_error *err;
 };
 
-/* Whether an operation's inputs may have a dimension of size zero. */
+/* Tells whether an operation's inputs may have a dimension of size zero. */
 enum nn_zero_sized {
 	NN_ZERO_NONE,		/* the operation fails if a dimension is 0 */
 	NN_ZERO_ALLOWED,	/* size zero is allowed where the shape rule accepts it */
@@ -103,7 +109,7 @@ static inline bool nn_has_input(uint64_t set, uint32_t index)
 
 struct nn_op {
 	int32_t code;
-	/* version of a registered operation's code; 0 for operations of the table */
+	/* version of the program code of a registered operation; 0 for operations of the table */
 	uint64_t version;
 	const char *name;		/* NNAPI's name: "CONV_2D" */
 	enum nn_zero_sized zero_sized;
@@ -112,48 +118,54 @@ struct nn_op {
 	/* set of the tensor inputs whose values determine shapes or addresses */
 	uint64_t determining;
 	/*
-	 * Float16 inputs are converted to float32 before the shape rule and the kernel run, so that
-	 * both need no float16 code. Outputs are converted back.
+	 * True: float16 inputs are converted to float32 before the shape rule and the kernel, which
+	 * then need no code for float16. The outputs are converted from float32 back to float16.
 	 */
 	bool float16_as_float32;
 	/*
-	 * The operation runs in every execution, even if all inputs are constants, because its
-	 * result depends on more than the inputs.
+	 * True: the operation runs in every execution, even if all its inputs are constants,
+	 * because its result does not depend only on the inputs.
 	 */
 	bool every_time;
 
 	/*
-	 * The rules of the operands, made by NN_INPUTS() and NN_OUTPUTS() of check.h. Inputs from
-	 * `least_inputs` on and outputs from `least_outputs` on are optional.
+	 * The rules of the operands. The macros NN_INPUTS() and NN_OUTPUTS() of check.h set the
+	 * rules. Inputs with an index of `least_inputs` or more are optional, and outputs with an
+	 * index of `least_outputs` or more.
 	 */
 	const struct nn_rule *inputs;
 	const struct nn_rule *outputs;
 	/*
-	 * The dimensions of inputs, which are checked when the operation runs; or NULL. The string
-	 * has a word for each input, and a character for each axis. A digit is the required size of
-	 * the axis, and "*" accepts any size. All axes with the same letter must have the same
-	 * size. The word "-" accepts an input of any dimensions.
+	 * A string that describes the dimensions of inputs, or NULL. The dimensions are checked
+	 * when the operation runs. The string has a word for each input, and a character for each
+	 * axis. A digit in the string is the required size of the axis, and "*" accepts any size.
+	 * All axes with the same letter in the string must have the same size. The word "-" accepts
+	 * an input of any dimensions.
 	 */
 	const char *dims;
 	uint8_t least_inputs;
 	uint8_t num_inputs;
 	uint8_t least_outputs;
 	uint8_t num_outputs;
-	/* Any number of additional inputs or outputs may follow; the last rule applies to them. */
+	/*
+	 * True: any number of additional inputs (or outputs) may follow, and the last rule applies
+	 * to each of them.
+	 */
 	bool more_inputs;
 	bool more_outputs;
 
 	/*
 	 * Checks an operation's requirements that `inputs` and `outputs` do not cover; may be NULL.
-	 * The function check() runs after the check of the rules, and needs neither operands'
-	 * values nor the operations that write operands. Returns NN_OK or NN_INVALID_ARGUMENT.
+	 * The function check() runs after the check of the rules. It reads neither the values of
+	 * operands nor other operations. The function check() returns NN_OK or NN_INVALID_ARGUMENT.
 	 */
 	enum nn_status (*check)(const struct nn_check *c);
 
 	/*
-	 * Infers output shapes, scale and zero point from the inputs and, if needed, their values.
-	 * Before the call, the outputs have the shapes that the model declares, with 0 for unknown
-	 * dimensions. Returns NN_OK, NN_GENERAL_FAILURE or NN_OUT_OF_MEMORY.
+	 * Infers the shape, scale and zero point of each output from the inputs and, if needed,
+	 * from the inputs' values. Before the call of infer(), the outputs have the shapes that the
+	 * model declares, with 0 for unknown dimensions. The function infer() returns NN_OK,
+	 * NN_GENERAL_FAILURE or NN_OUT_OF_MEMORY.
 	 */
 	enum nn_status (*infer)(struct nn_run *r);
 
@@ -161,15 +173,16 @@ struct nn_op {
 	enum nn_status (*execute)(struct nn_run *r);
 
 	/*
-	 * Distinguishes operations that share the function `execute`: points to a structure of the
-	 * operation's file.
+	 * Points to a structure that the operation's file defines, for example to distinguish
+	 * operations that share the function `execute`.
 	 */
 	const void *kernels;
 
 	/*
 	 * Computes in advance the data that is the same in every execution of an operation; may be
-	 * NULL. The model has been checked, and its pools are mapped. The function release() frees
-	 * the result. Executions receive `attributes` in nn_run.plan_attributes.
+	 * NULL. When compile() is called, the model has been checked, and its pools are mapped. The
+	 * function release() frees the result *state. Executions receive the parameter `attributes`
+	 * of compile() in nn_run.plan_attributes.
 	 */
 	enum nn_status (*compile)(const struct nn_op *op, const struct nn_model *model,
 				  const struct nn_subgraph *subgraph,
@@ -192,8 +205,8 @@ const struct nn_op nn_op_##which = {				\
 
 /*
  * Registers NN_OP_OEM or an operation of an extension, whose code has the extension's prefix in
- * this process. Any thread may call nn_op_register(). `op` must stay valid for the life of the
- * process. Returns NN_INVALID_ARGUMENT if another operation has this code, and
+ * this process. Any thread may call nn_op_register(). The structure *op must stay valid for the
+ * life of the process. Returns NN_INVALID_ARGUMENT if another operation has the same code, and
  * NN_RESOURCE_EXHAUSTED_PERSISTENT if too many operations are registered.
  */
 enum nn_status nn_op_register(const struct nn_op *op, struct nn_error *err);
@@ -208,14 +221,14 @@ uint64_t nn_op_added_fingerprint(void);
  * Functions for operations whose output sizes depend on data (BOX_WITH_NMS_LIMIT,
  * GENERATE_PROPOSALS). The operation's infer() computes the result in a block of nn_run_alloc(),
  * sets the outputs' shapes, and stores the block by nn_run_set_result(). The operation's execute()
- * copies the result.
+ * copies the result to the outputs.
  */
 void nn_run_set_result(struct nn_run *r, void *block);
 void *nn_run_result(const struct nn_run *r);
 
 /*
- * Allocates zeroed memory, aligned to 64 bytes, which is freed when the operation ends. Returns
- * NULL if memory runs out or if count * size overflows.
+ * Allocates zeroed memory, aligned to 64 bytes. The memory is freed when the operation ends.
+ * Returns NULL if memory runs out or if count * size overflows.
  */
 void *nn_run_alloc(struct nn_run *r, size_t count, size_t size);
 
@@ -226,16 +239,16 @@ void *nn_run_alloc(struct nn_run *r, size_t count, size_t size);
 void *nn_run_room(struct nn_run *r, size_t count, size_t size);
 
 /*
- * Reports the failure of an operation at run time by a message such as "ADD: <message>". Returns
- * NN_GENERAL_FAILURE.
+ * Sets the error of an operation that fails at run time, with a message such as "ADD: <message>".
+ * Returns NN_GENERAL_FAILURE.
  */
 enum nn_status nn_run_fail(const struct nn_run *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * nn_op_find() returns the operation of a code, or NULL. The function nn_op_find() also finds
- * registered operations, which nn_op_count() does not count. For i < nn_op_count(), nn_op_at(i)
- * returns entry i of the table, which is ordered by code.
+ * The function nn_op_find() returns the operation of a code, or NULL. Besides the operations of the
+ * table, nn_op_find() finds registered operations, which nn_op_count() does not count. For i <
+ * nn_op_count(), nn_op_at(i) returns entry i of the table, which is ordered by code.
  */
 const struct nn_op *nn_op_find(int32_t code);
 size_t nn_op_count(void);
@@ -251,24 +264,25 @@ uint32_t nn_op_feature_level(void);
 const char *nn_op_name(int32_t code);
 
 /*
- * Checks one operation's signature. The operation's operand indices must be in range. Fails with
- * NN_INVALID_ARGUMENT and a message such as "CONV_2D: input 1 (TENSOR_INT32): ...".
+ * Checks one operation's signature. The caller must have checked that the operation's operand
+ * indices are in range. On failure, returns NN_INVALID_ARGUMENT with a message such as "CONV_2D:
+ * input 1 (TENSOR_INT32): ...".
  */
 enum nn_status nn_op_check(const struct nn_scope *scope, const struct nn_operation *operation,
 			   struct nn_error *err);
 
 /*
- * Checks the signatures of all operations of all subgraphs of a model that nn_model_check()
- * accepted. If `supported` is not NULL, sets supported[i] to whether operation i of the main
- * subgraph can be executed, and ignores unknown operations.
+ * Checks the signatures of all operations in all subgraphs of a model. The model must have passed
+ * nn_model_check(). If `supported` is not NULL, unknown operations are no error, and supported[i]
+ * is set to whether operation i of the main subgraph can be executed.
  */
 enum nn_status nn_ops_check_model(const struct nn_model *model, bool *supported,
 				  struct nn_error *err);
 
 /*
- * Run an operation in two steps. The functions do the work that all operations share: reject
- * omitted operands and zero sizes, check outputs against the model's declarations, and convert
- * float16.
+ * The functions nn_op_infer() and nn_op_execute() run an operation in two steps. Both functions do
+ * work that all operations share. They reject omitted operands and zero sizes, check outputs
+ * against the model's declarations, and convert float16.
  *
  * nn_op_infer() sets the outputs' shapes. The caller then sets the outputs' data (at least the
  * element size times the dimensions) and calls nn_op_execute(). The caller must call
@@ -286,8 +300,8 @@ void nn_op_finish(struct nn_run *r);
 bool nn_run_is_widened(const struct nn_run *r);
 
 /*
- * Returns the number of a tensor's elements; 1 for a scalar. The number fits in 32 bits, as
- * nn_op_infer() has checked.
+ * Returns the number of a tensor's elements; 1 for a scalar. The number of elements fits in 32
+ * bits, because nn_op_infer() has checked it.
  */
 uint32_t nn_tensor_count(const struct nn_tensor *t);
 /* Returns element `index` of a float32 or float16 tensor or scalar. */
@@ -298,8 +312,9 @@ uint32_t nn_tensor_size(const struct nn_tensor *t);
 uint32_t nn_tensor_product(const struct nn_tensor *t, uint32_t from, uint32_t to);
 
 /*
- * Return the value of a scalar input, which is a BOOL (as 0 or 1), INT32, FLOAT32 or FLOAT16.
- * Return `otherwise` if input `index` does not exist or is omitted.
+ * The functions nn_run_*() return the value of a scalar input of type BOOL (as 0 or 1), INT32,
+ * FLOAT32 or FLOAT16. The functions return `otherwise` if input `index` does not exist or is
+ * omitted.
  */
 int32_t nn_run_int(const struct nn_run *r, uint32_t index, int32_t otherwise);
 bool nn_run_bool(const struct nn_run *r, uint32_t index, bool otherwise);

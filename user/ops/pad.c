@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* PAD, PAD_V2 and MIRROR_PAD: add a border, which is constant or a mirror image of the input. */
+/*
+ * PAD, PAD_V2 and MIRROR_PAD: add a border to a tensor. The border is constant or a mirror image of
+ * the input.
+ */
 #include <string.h>
 
 #include "ops/axis.h"
@@ -35,7 +38,7 @@ static enum nn_status infer_pad(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Copies the input to the middle of the output; does not write the border. */
+/* Copies the input to the middle of the output, and leaves the border of the output unchanged. */
 static void fill_middle(struct nn_run *r, size_t element)
 {
 	const struct nn_tensor *in = &r->inputs[0];
@@ -67,7 +70,10 @@ static void fill(void *to, uint32_t count, const void *value, size_t element)
 	}
 }
 
-/* Executes PAD, whose border is zero, or PAD_V2, whose border is the third input. */
+/*
+ * Executes PAD, whose border is zero, or PAD_V2, which fills the border with the value of the third
+ * input.
+ */
 static enum nn_status execute_pad(struct nn_run *r)
 {
 	const struct nn_tensor *in = &r->inputs[0], *out = &r->outputs[0];
@@ -87,7 +93,10 @@ static enum nn_status execute_pad(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Infers MIRROR_PAD. Mode 0 does not repeat the elements at the edge, mode 1 does. */
+/*
+ * Infers MIRROR_PAD. In mode 0 the mirror image does not repeat the element at the edge; in mode 1
+ * it does.
+ */
 static enum nn_status infer_mirror_pad(struct nn_run *r)
 {
 	const struct nn_tensor *in = &r->inputs[0];
@@ -109,9 +118,9 @@ static enum nn_status infer_mirror_pad(struct nn_run *r)
 }
 
 /*
- * Fills the borders of one axis of the output by mirroring. The axis has `before` border slabs,
- * then `dim` slabs of the input, then `after` border slabs. In the slabs of the input, the borders
- * of all inner axes are already complete.
+ * Fills the borders of the output along one axis with mirror images. Along the axis, the output has
+ * `before` border slabs, then `dim` slabs of the input, then `after` border slabs. The caller must
+ * already have filled the borders of all inner axes in the slabs of the input.
  */
 static void mirror_axis(char *slab, size_t size, uint32_t before, uint32_t dim, uint32_t after,
 			uint32_t mode)
@@ -144,7 +153,10 @@ static enum nn_status execute_mirror_pad(struct nn_run *r)
 	return NN_OK;
 }
 
-/* As in the NNAPI, the rank of the paddings is checked at run time. */
+/*
+ * The rules accept paddings of any rank: as in the NNAPI, the rank of the paddings is checked at
+ * run time.
+ */
 NN_OPERATION(PAD,
 	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 0, 4 }, { NN_T(NN_TENSOR_INT32), 0, 0 }),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),
@@ -152,8 +164,8 @@ NN_OPERATION(PAD,
 	.infer = infer_pad, .execute = execute_pad);
 
 /*
- * Checks the padding value of PAD_V2: a stored value as INT32 for quantised tensors, else a scalar
- * of the tensors' float type.
+ * Checks the padding value of PAD_V2: for quantised tensors a stored value as INT32, for float
+ * tensors a scalar of the same float type.
  */
 static enum nn_status check_pad_v2(const struct nn_check *c)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D: a shared loop over the windows, and a function for
- * each operation that computes the output of a window.
+ * AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D share a loop over the windows. Each operation has a
+ * function that computes the output of a window.
  */
 #include <math.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static enum nn_status infer(struct nn_run *r)
 }
 
 /*
- * The pixels of the image in one window, `h` rows of `w` pixels; the starts of adjacent rows are
+ * The pixels of one window in the image: `h` rows of `w` pixels. The starts of adjacent rows are
  * `stride` elements apart.
  */
 struct cells {
@@ -57,7 +57,7 @@ struct cells {
 	size_t stride;
 };
 
-/* State of the kernel. All images are NHWC. */
+/* State of the pooling kernel. All images of the kernel have the layout NHWC. */
 struct job {
 	size_t channels;
 	float low;			/* lower limit of the fused activation */
@@ -65,16 +65,19 @@ struct job {
 	int32_t low_q8;
 	int32_t high_q8;
 	struct nn_q8 q;
-	int64_t *sums;			/* sums for quantised averages, one for each channel */
+	int64_t *sums;	/* for averages of quantised values: the sum of each channel */
 };
 
-/* Computes one output pixel from the window `cells` at `in`. */
+/*
+ * Computes one output pixel from a window of the input, which begins at `in` and has the size
+ * `cells`.
+ */
 typedef void reduce_fn(const struct job *j, const struct cells *cells, const void *in, void *out);
 
 struct kernels {
 	nn_conv_prepare_fn *prepare;
 	reduce_fn *on_float;
-	reduce_fn *on_q8;		/* NULL: quantised types are not supported */
+	reduce_fn *on_q8;		/* NULL if the operation does not support quantised types */
 };
 
 static float clamp_float(const struct job *j, float value)
@@ -87,7 +90,10 @@ static uint8_t clamp_q8(const struct job *j, int64_t value)
 	return (uint8_t)(value < j->low_q8 ? j->low_q8 : value > j->high_q8 ? j->high_q8 : value);
 }
 
-/* Executes the macro's statements for each pixel `x` of a window and each channel `c`. */
+/*
+ * Executes the statements in the macro's arguments for each pixel `x` of a window and each channel
+ * `c`.
+ */
 #define EACH(type, ...)									\
 	for (size_t y = 0; y < cells->h; y++) {						\
 		const type *restrict x = (const type *)in + y * cells->stride;		\
@@ -117,8 +123,8 @@ static void average_q8(const struct job *j, const struct cells *cells, const voi
 	uint8_t *out = to;
 
 	/*
-	 * Subtract 128 for each int8 value, because flipping the sign bit made the value 128
-	 * larger.
+	 * Begin with -128 for each int8 value in the window, because flipping the sign bit makes
+	 * each value 128 larger.
 	 */
 	for (size_t c = 0; c < channels; c++)
 		sums[c] = -count * bias;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Converts 8-bit quantised elements to 16 bits, and subtracts the tensor's zero point. */
+/* Subtracts the zero point from 8-bit quantised elements; the differences have 16 bits. */
 #include "ops/q8.h"
 
 const void *nn_q8_widened(struct nn_run *r, const struct nn_tensor *t, const void *data)

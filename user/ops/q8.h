@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A common view of the two 8-bit quantised encodings, uint8 and int8. Flipping the sign bit of an
- * int8 value converts it to a uint8 value whose zero point is 128 larger.
+ * Functions that treat the two 8-bit quantised encodings, uint8 and int8, in the same way. Flipping
+ * the sign bit of an int8 value converts it to a uint8 value whose zero point is 128 larger.
  */
 #ifndef NN_OPS_Q8_H
 #define NN_OPS_Q8_H
@@ -30,7 +30,7 @@ static inline int32_t nn_q8_value(struct nn_q8 q, uint8_t byte)
 	return (byte ^ q.flip) - q.zero;
 }
 
-/* Returns the stored byte, saturated, of a real value divided by the scale. */
+/* Returns the stored byte for a real value divided by the scale, saturated. */
 static inline uint8_t nn_q8_stored(struct nn_q8 q, int32_t value)
 {
 	int64_t flipped = (int64_t)value + q.zero;
@@ -39,9 +39,9 @@ static inline uint8_t nn_q8_stored(struct nn_q8 q, int32_t value)
 }
 
 /*
- * Returns the elements `data` of a tensor in a format for kernels that multiply. Floats are
- * returned unchanged, quantised values as int16_t with the zero point subtracted. Returns NULL if
- * memory runs out.
+ * Returns the elements `data` of a tensor in the format that kernels with multiplications need.
+ * Floats are returned unchanged; quantised values are returned as int16_t with the zero point
+ * subtracted. Returns NULL if memory runs out.
  */
 const void *nn_q8_widened(struct nn_run *r, const struct nn_tensor *t, const void *data);
 

@@ -77,7 +77,7 @@ static int32_t multiply(int bits, int32_t a, int32_t b)
 	return bits == 32 ? nn_srdhm(a, b) : nn_srdhm16((int16_t)a, (int16_t)b);
 }
 
-/* Converts a 32-bit fixed-point constant to `bits` bits. */
+/* Converts a 32-bit fixed-point constant to a fixed-point number of `bits` bits (32 or 16). */
 static int32_t constant(int bits, int32_t raw)
 {
 	return bits == 32 ? raw : nn_rdp(raw, 16);
@@ -88,7 +88,7 @@ static int32_t largest(int bits)
 	return bits == 32 ? INT32_MAX : INT16_MAX;
 }
 
-/* Wraps a sum or difference to a number of `bits` bits. */
+/* Reduces a sum or difference to `bits` bits; an overflow wraps around. */
 static int32_t wrap(int bits, int64_t v)
 {
 	return bits == 32 ? (int32_t)(uint32_t)v : (int16_t)(uint16_t)v;
@@ -115,7 +115,10 @@ static int32_t shift_bits(int bits, int32_t x, int32_t exponent)
 	return (int32_t)(shifted > most ? most : shifted < -most - 1 ? -most - 1 : shifted);
 }
 
-/* Computes exp(a) for a in [-1/4, 0), without integer bits, by a Taylor series around -1/8. */
+/*
+ * Computes exp(a) for a in [-1/4, 0) by a Taylor series around -1/8. The argument and the result
+ * have no integer bits.
+ */
 static int32_t exp_quarter(int bits, int32_t a)
 {
 	int32_t term = constant(bits, 1895147668);	/* exp(-1/8) */
@@ -151,7 +154,7 @@ static int32_t exp_negative(int bits, int32_t a, int32_t integer_bits)
 	return result;
 }
 
-/* Computes 1 / ((1 + a) / 2) by Newton's iteration, with two integer bits. */
+/* Computes 1 / ((1 + a) / 2) by Newton's iteration. The result has two integer bits. */
 static int32_t reciprocal(int bits, int32_t a)
 {
 	int64_t sum = (int64_t)a + largest(bits);

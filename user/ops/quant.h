@@ -8,22 +8,25 @@
 
 #include "ops/op.h"
 
-/* A real factor, encoded as value / 2^31 * 2^shift, with value in [2^30, 2^31) or 0. */
+/* A real factor, encoded as value / 2^31 * 2^shift. The field `value` is in [2^30, 2^31), or 0. */
 struct nn_multiplier {
 	int32_t value;
 	int32_t shift;
 };
 
 /*
- * Encode a factor d. nn_quant_encode() accepts any d >= 0, nn_quant_encode_below_one() only 0 < d <
- * 1, and nn_quant_encode_above_one() only d > 1. The functions return false for a factor that they
- * do not accept.
+ * The functions encode a factor d. The function nn_quant_encode() accepts any d >= 0,
+ * nn_quant_encode_below_one() only 0 < d < 1, and nn_quant_encode_above_one() only d > 1. The
+ * functions nn_quant_encode*() return false for a factor that they do not accept.
  */
 bool nn_quant_encode(double d, struct nn_multiplier *m);
 bool nn_quant_encode_below_one(double d, struct nn_multiplier *m);
 bool nn_quant_encode_above_one(double d, struct nn_multiplier *m);
 
-/* Return round(a * b / 2^31) for 32 bits or round(a * b / 2^15) for 16 bits, saturated. */
+/*
+ * The functions return round(a * b / 2^31) for 32 bits and round(a * b / 2^15) for 16 bits,
+ * saturated.
+ */
 int32_t nn_srdhm(int32_t a, int32_t b);
 int16_t nn_srdhm16(int16_t a, int16_t b);
 
@@ -41,7 +44,10 @@ static inline int16_t nn_saturate16(int64_t v)
 	return (int16_t)(v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : v);
 }
 
-/* Multiplies x by an encoded factor. If a left shift overflows, the result wraps. */
+/*
+ * Multiplies x by a factor that is encoded as in struct nn_multiplier. If the left shift of
+ * nn_mbqm() overflows, the result wraps around.
+ */
 int32_t nn_mbqm(int32_t x, int32_t value, int32_t shift);
 
 static inline int32_t nn_quant_scale(int32_t x, const struct nn_multiplier *m)
@@ -56,8 +62,9 @@ static inline int32_t nn_quant_scale(int32_t x, const struct nn_multiplier *m)
 int32_t nn_quant_radius(int32_t integer_bits, int32_t shift);
 
 /*
- * Functions of a fixed-point number a, which has 32 or 16 bits and `integer_bits` integer bits. The
- * result has no integer bits: the raw value 2^31 or 2^15 stands for 1.
+ * Transcendental functions of a fixed-point number a, which has 32 or 16 bits, of which
+ * `integer_bits` are integer bits. The results of the functions have no integer bits: the raw value
+ * 2^31 or 2^15 stands for 1.
  */
 int32_t nn_quant_exp_negative(int32_t a, uint32_t integer_bits);	/* a <= 0 */
 int32_t nn_quant_logistic(int32_t a, uint32_t integer_bits);
@@ -71,7 +78,7 @@ int16_t nn_quant_tanh16(int16_t a, uint32_t integer_bits);
  */
 int32_t nn_quant_one_over_one_plus(int32_t a);
 
-/* Computes 1 / sqrt(v) as a factor for nn_mbqm(). */
+/* Computes 1 / sqrt(v), encoded as a factor (*value and *shift) for nn_mbqm(). */
 void nn_quant_inverse_sqrt(int32_t v, int32_t *value, int32_t *shift);
 
 /* Returns the range of stored values of an 8-bit quantised type. */
@@ -87,22 +94,23 @@ static inline bool nn_tensor_quantised_alike(const struct nn_tensor *a, const st
 }
 
 /*
- * Fills a table that maps stored values of the 8-bit tensor `from` to stored values of `to` with
- * the same real value, rounded and saturated.
+ * Fills a table that maps each stored value of the 8-bit tensor `from` to the stored value of `to`
+ * for the same real value. Rounds and saturates.
  */
 void nn_requantize_table(const struct nn_tensor *from, const struct nn_tensor *to,
 			 uint8_t table[256]);
 
 /*
- * Fills a table like nn_requantize_table(), but with the rounding of CONCATENATION, for its input
- * and output.
+ * Fills a table like nn_requantize_table() for an input and the output of CONCATENATION. The table
+ * has the rounding that CONCATENATION requires.
  */
 void nn_concatenation_table(const struct nn_tensor *in, const struct nn_tensor *out,
 			    uint8_t table[256]);
 
 /*
- * Set *low and *high to the range of an output after a fused activation (FuseCode), for a quantised
- * and for a float output. Return false if `activation` is not a valid FuseCode.
+ * The functions set *low and *high to the range of an output after a fused activation (FuseCode):
+ * nn_fused_range() for a quantised output, nn_fused_range_float() for a float output. The functions
+ * nn_fused_range*() return false if `activation` is not a valid FuseCode.
  */
 bool nn_fused_range(int32_t activation, int32_t type, float scale, int32_t zero_point,
 		    int32_t *low, int32_t *high);
