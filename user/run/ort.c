@@ -38,7 +38,7 @@ static struct {
 #undef RUN
 #undef PROVIDER
 
-/* A table of the runtime's functions, and the replacement of the table by this library. */
+/* A table of the runtime's functions, and the changed copy that this library returns instead. */
 struct table {
 	const void *theirs;
 	struct table *next;

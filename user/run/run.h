@@ -45,8 +45,8 @@ const char *run_base_name(const char *path);
 
 /*
  * Returns the original function `name`, which the caller would call if this library were not
- * loaded. The search covers the caller's file and its libraries, then the program, then functions
- * that dlsym() found earlier. NULL: not found.
+ * loaded. The search for the original function covers the caller's file and its libraries, then the
+ * program, then functions that dlsym() found earlier. NULL: not found.
  */
 void *run_real(const void *caller, const char *name);
 

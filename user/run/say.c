@@ -215,8 +215,8 @@ static void check_reached(void)
 }
 
 /*
- * The process that prints the report at its end. Its id must be stored, because a child of vfork()
- * shares all memory with its parent.
+ * The process that prints the report at its end. The id of the process is stored, because a child
+ * of vfork() shares all memory with its parent.
  */
 static pid_t self;
 

@@ -36,8 +36,8 @@ struct given {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct given *all_given;		/* under the lock */
 /*
- * Set while a function of the C interface creates an interpreter, because such a function calls the
- * C++ interface.
+ * Set while a function of the C interface creates an interpreter, because functions of the C
+ * interface call the C++ interface.
  */
 static _Thread_local bool in_c;
 

@@ -137,8 +137,8 @@ static void close_fd(int *fd)
 }
 
 /*
- * Removes a file from epoll before closing the file. Otherwise epoll would still report the file's
- * events while a worker between clone() and execve() has a copy of the descriptor.
+ * Removes a file from epoll before closing the file. Without the removal, epoll would report the
+ * file's events while a worker between clone() and execve() has a copy of the descriptor.
  */
 static void unwatch_and_close(struct broker *b, int *fd)
 {
@@ -296,8 +296,8 @@ static unsigned int count_workers(const struct broker *b, bool with_plugins,
 }
 
 /*
- * Returns whether a waiting context or the reserve of idle workers needs a new worker. Only workers
- * without plug-ins have a reserve.
+ * Returns whether a waiting context or the reserve of idle workers needs a new worker. The broker
+ * keeps a reserve only of workers without plug-ins.
  */
 static bool wants_start(struct broker *b, bool with_plugins)
 {
@@ -709,8 +709,8 @@ static void engine_told(struct broker *b)
 /* ---- the loop ---- */
 
 /*
- * Kills workers whose time to end is over. Returns the time until the next timed action in ms, or
- * -1.
+ * Kills the workers whose time kill_at_ns has come. Returns the time until the next timed action in
+ * ms, or -1.
  */
 static int run_timers(struct broker *b)
 {
@@ -845,7 +845,7 @@ static void end_workers(struct broker *b)
 		} else {
 			log_warning("%s: does not end", w->name);
 			w->leaf.name[0] = '\0';
-			w->threads = NULL;	/* the threads end with this process */
+			w->threads = NULL;	/* the threads end when this process exits */
 		}
 		worker_free(b, w);
 	}

@@ -16,8 +16,8 @@
 #include "kit/broker/contexts.h"
 
 /*
- * Maximum number of times that the limit is read again because the process has moved to another
- * cgroup.
+ * Maximum number of times that the limit is read if the process moves to another cgroup during each
+ * reading.
  */
 #define MAX_MOVES 8
 

@@ -95,7 +95,7 @@ __attribute__((noreturn)) static void run_process(const struct host *h, int comm
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	close(h->listener);
-	/* Close the copy of the descriptor that locks the cache's folder. */
+	/* Close the client process's copy of the descriptor that locks the cache's folder. */
 	if (h->keeper.claim >= 0)
 		close(h->keeper.claim);
 	if (!session_begin_direct(commands, memory))
@@ -188,8 +188,8 @@ static void remove_client(struct host *h, unsigned int i)
 }
 
 /*
- * Ends all clients. If a thread or process does not end in time, the exit of the calling process
- * ends it.
+ * Ends all clients. A thread or process that does not end in time ends when the calling process
+ * exits.
  */
 static void end_clients(struct host *h)
 {

@@ -35,7 +35,7 @@
 
 /*
  * Rejects a plug-in's file that users other than root and the broker's user can change, because
- * workers execute it. Returns the reason of a rejection, or NULL.
+ * workers execute the file. Returns the reason of a rejection, or NULL.
  */
 static const char *distrust(const struct stat *st)
 {
@@ -176,7 +176,7 @@ static unsigned int try_all(struct extensions *e, const struct spawner *spawner,
 /* ---- the folder ---- */
 
 /*
- * Removes the files that distrust_file() rejects from a list of plug-ins. Returns how many files
+ * Removes from a list of plug-ins the files that distrust_file() rejects. Returns how many files
  * are left.
  */
 static unsigned int drop_distrusted(const char *folder, struct dirent **found, int count)
@@ -289,7 +289,7 @@ static bool is_in_group(const struct extensions *e, int engine, uint64_t context
 	return false;
 }
 
-/* Reads a file of /proc as a line; returns NULL if that fails. */
+/* Reads a file of /proc as a line; returns NULL on failure. */
 static const char *read_line(const char *path, char *line, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -59,10 +59,10 @@ bool keeper_start(struct keeper *keeper, const struct keeper_options *options);
 
 /*
  * Passes the keeper the user id and a duplicate of `worker`, the broker's end of a worker's socket.
- * Returns false if the worker gets no cache. The broker keeps `worker` open and passes it to the
- * next keeper, so that the worker stays connected. A keeper that rejects a worker shuts down the
- * worker's socket, including the broker's duplicate. A caller that will never pass `worker` again
- * must close `worker`, so that the worker notices the keeper's end.
+ * Returns false if the worker gets no cache. The broker keeps `worker` open and passes `worker` to
+ * the next keeper, so that the worker stays connected. A keeper that rejects a worker shuts down
+ * the worker's socket, including the broker's duplicate. A caller that will never pass `worker`
+ * again must close `worker`, so that the worker notices the keeper's end.
  */
 bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid);
 

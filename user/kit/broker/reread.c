@@ -54,8 +54,8 @@ void reread_init(struct reread *r, const struct extensions *e)
 }
 
 /*
- * Returns whether an inotify event requires a new examination; in the folder of GROUPS_FILE, only
- * changes of GROUPS_FILE do.
+ * Returns whether an inotify event requires a new examination. In the folder of GROUPS_FILE, only
+ * changes of GROUPS_FILE require an examination.
  */
 static bool matters(const struct reread *r, const struct inotify_event *event)
 {

@@ -306,8 +306,8 @@ bool spawn_worker(const struct spawner *s, int cgroup, const struct spawn_plugin
 	spawned->pid = clone_process(s->options.isolation, cgroup, &spawned->pidfd);
 	if (spawned->pid == 0) {
 		/*
-		 * The child closes the broker's end of the socket; while this end is open, the
-		 * child cannot notice the broker's death.
+		 * The child closes the broker's end of the socket, because it could not notice the
+		 * broker's death while it has that end open.
 		 */
 		close(control[0]);
 		child_main(s, control[1], log[1], plugins);

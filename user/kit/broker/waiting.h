@@ -52,10 +52,10 @@ void waiting_remove(struct waiting *waiting, uint64_t context);
 void waiting_clear(struct waiting *waiting);
 
 /*
- * Returns the context to serve next, or NULL. Only contexts of the set `whom` with or, if
- * `with_plugins` is false, without plug-ins are considered. Users with the fewest workers are
- * served first. If several users have equally few workers, the user that got its last worker
- * longest ago is served first.
+ * Returns the context to serve next, or NULL. Considers only contexts of the set `whom` whose field
+ * with_plugins equals the parameter `with_plugins`. Users with the fewest workers are served first.
+ * If several users have equally few workers, the user that got its last worker longest ago is
+ * served first.
  */
 struct waiter *waiting_pick(const struct waiting *waiting, struct limits *limits,
 			    bool with_plugins, enum waiting_whom whom, uint64_t now_ns);

@@ -36,10 +36,10 @@
 #define COLD_BYTES (128 << 10)
 
 /*
- * A burst. The list `bursts->list` holds a reference to each burst, and so does each caller of the
- * burst's executor. No thread calls the engine under the lock of struct bursts, because the engine
- * may be slow. The last reference to a burst is dropped under the lock of struct bursts, but the
- * burst is freed after unlocking.
+ * A burst. The list `bursts->list` holds a reference to each burst, and each caller of a burst's
+ * executor holds another reference. No thread calls the engine under the lock of struct bursts,
+ * because the engine may be slow. The last reference to a burst is dropped under the lock of struct
+ * bursts, but the burst is freed after unlocking.
  */
 struct burst {
 	struct burst *next;		/* next burst in the list */
@@ -267,8 +267,8 @@ enum nn_status bursts_open(struct bursts *bursts, const struct command *command,
 }
 
 /*
- * Removes a parked burst. A burst that a thread serves is only interrupted; the thread then notices
- * that the kernel has marked the burst dead.
+ * Removes a burst for whose requests the watcher waits (is_parked). A burst that a thread serves is
+ * only interrupted; the thread then notices that the kernel has marked the burst dead.
  */
 void bursts_close(struct bursts *bursts, uint32_t number)
 {

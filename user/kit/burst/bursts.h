@@ -60,7 +60,7 @@ void bursts_close(struct bursts *bursts, uint32_t number);
 
 /*
  * Handles NNACCEL_DO_SLOT_GONE: unmaps the slot's memory now or, if executions use the memory,
- * after these executions.
+ * after the executions.
  */
 void bursts_forget_slot(struct bursts *bursts, uint32_t number, uint32_t slot);
 

@@ -8,7 +8,7 @@
 
 #include "kit/cache/message.h"
 
-/* The file name of the keeper's program. */
+/* KEEPER_PROGRAM is the file name of the keeper's program, and KEEPER_NAME is its argv[0]. */
 #define KEEPER_PROGRAM "nnaccel-keeper"
 #define KEEPER_NAME "nnacceld-keeper"
 

@@ -34,7 +34,7 @@ enum message_way {
 
 enum message_kind {
 	/* Requests of a worker to the keeper: */
-	CACHE_STORE = 1,	/* store `hash` for `token`, durably */
+	CACHE_STORE = 1,	/* store `hash` for `token` on disk */
 	CACHE_QUERY = 2,	/* ask whether `hash` is stored for `token` */
 	/*
 	 * Requests of a worker to the engine's own cache, where `token` contains the key of an
@@ -44,7 +44,7 @@ enum message_kind {
 	CACHE_NEW = 4,		/* get memory for a new entry whose sizes the message contains */
 	CACHE_DONE = 5,		/* the worker has written and unmapped the entry's memory */
 	CACHE_DROP = 6,		/* remove the entry from the cache */
-	CACHE_NEW_OWN = 7,	/* like CACHE_NEW, for an entry of the engine's own store */
+	CACHE_NEW_OWN = 7,	/* get memory for a new entry of the engine's own store */
 	/* Answers of the keeper: */
 	/*
 	 * The request succeeded; for CACHE_QUERY: the hash is stored. The answer to CACHE_GET

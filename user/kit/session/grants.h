@@ -95,9 +95,9 @@ void grants_forget(struct grants *grants, uint32_t grant);
 
 /*
  * Begins an access of a burst's request to a mapping; `flags` are NNACCEL_SYNC_READ and
- * NNACCEL_SYNC_WRITE. If `flags` also have NNACCEL_SYNC_END, ends the access instead. Burst
- * requests need grants_sync() for memory that a device uses; for a file, grants_sync() does
- * nothing.
+ * NNACCEL_SYNC_WRITE. If `flags` also have NNACCEL_SYNC_END, ends the access instead of beginning
+ * it. Burst requests need grants_sync() for memory that a device uses; for a file, grants_sync()
+ * does nothing.
  */
 enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping, uint32_t flags,
 			   struct nn_error *err);

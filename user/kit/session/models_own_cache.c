@@ -22,8 +22,8 @@ struct own_cache_work {
 	size_t wire_size;
 	uint32_t preference;
 	/*
-	 * Model compiled with copied constants; `loaded` holds a reference. NULL before the
-	 * compilation.
+	 * Model compiled with copied constants, to which `loaded` holds a reference; NULL before
+	 * the compilation.
 	 */
 	struct loaded_model *loaded;
 };
@@ -217,7 +217,7 @@ static enum nn_status prepare_from(struct models *models, const struct command *
 /* ---- the copy ---- */
 
 /*
- * Copies a model's constants to private memory in place of its pools. Pages of the private memory
+ * Copies a model's constants to private memory in place of its pools. In the private memory, pages
  * without constants are read-only zeroes, because only writable memory counts against RLIMIT_DATA.
  */
 struct copying {

@@ -240,7 +240,7 @@ static void do_copy(struct server *server, const struct command *command, struct
 	answer->status = buffers_copy(&server->buffers, &server->grants, command, &answer->err);
 }
 
-/* An execution, whose arrays are in the memory of the answer. */
+/* An execution. The arrays of the execution are in the memory of its answer. */
 struct job {
 	struct loaded_model *loaded;
 	struct form *form;		/* the model's prepared form that the job executes */
@@ -992,8 +992,8 @@ void server_answer_late(struct server *server, uint64_t before_ns)
 	};
 
 	/*
-	 * Mark the memory as revoked before revoking it, so that lost results are not reported as
-	 * success.
+	 * Mark the client's memory as revoked before revoking the memory, so that lost results are
+	 * not reported as success.
 	 */
 	atomic_store(&server->shared->revoked, true);
 	bursts_revoke(&server->bursts);
@@ -1017,8 +1017,8 @@ void server_end(struct server *server)
 }
 
 /*
- * Ends the session but keeps its descriptor open. Otherwise a new file could get the descriptor's
- * number, and hanging threads would use the new file.
+ * Ends the session but keeps its descriptor open. If the descriptor were closed, a new file could
+ * get its number, and hanging threads would use the new file.
  */
 void server_abandon(struct server *server)
 {

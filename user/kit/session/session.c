@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * System calls on a session. A direct session, which needs no kernel module, replaces the system
- * calls; see session.h.
+ * System calls on a session. For a direct session, which needs no kernel module, messages replace
+ * the system calls; see session.h.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -48,8 +48,8 @@ static struct {
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /*
- * Returns the direct session with this descriptor, or NULL if the kernel module provides the
- * session.
+ * Returns the direct session with the descriptor `session`, or NULL if the kernel module provides
+ * the session.
  */
 static struct direct *find(int session)
 {

@@ -152,8 +152,8 @@ static int add(scmp_filter_ctx filter, const struct rule *rule)
 }
 
 /*
- * Makes openat() fail with EACCES instead of ending the process. glibc's malloc reads the number of
- * processors and the overcommit mode from files, but works without the files.
+ * Makes openat() fail with EACCES instead of ending the process. The malloc() of glibc reads the
+ * number of processors and the overcommit mode from files, but works without the files.
  */
 static int refuse_open(scmp_filter_ctx filter)
 {

@@ -10,7 +10,7 @@
 
 #include "kit/worker/worker.h"
 
-/* The path of the folder of plug-ins, the only file in a worker's root directory. */
+/* The path of the folder of plug-ins, the only entry in a worker's root directory. */
 #define SANDBOX_PLUGINS "/extensions"
 
 /*
@@ -24,7 +24,7 @@ void sandbox_enter(const struct nna_engine *engine, const struct worker_options 
 void sandbox_stop_processes(const struct nna_engine *engine, enum isolation isolation);
 
 /*
- * Both functions load a filter that restricts system calls. If plug-ins are loaded,
+ * The functions sandbox_seal*() load a filter that restricts system calls. If plug-ins are loaded,
  * sandbox_seal_for_plugins() must be called before the constructors of plug-ins run, and
  * sandbox_seal() after the constructors.
  */
