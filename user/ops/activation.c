@@ -109,8 +109,8 @@ static void clamp_float(const struct nn_run *r, int32_t activation)
 }
 
 /*
- * Clamps stored values. After the sign bit of int8 values has been flipped, stored values have the
- * same order as unsigned bytes as their real values.
+ * Clamps stored values. If the sign bit of int8 values is flipped, the stored values, compared as
+ * unsigned bytes, have the order of the real values.
  */
 static void clamp_q8(const struct nn_run *r, int32_t activation)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * BIDIRECTIONAL_SEQUENCE_LSTM: runs one float LSTM cell forwards along a sequence, and another cell
- * backwards. In a stack of these operations, an auxiliary input connects an operation to the
- * operation below.
+ * backwards. In a stack of BIDIRECTIONAL_SEQUENCE_LSTM operations, an auxiliary input connects an
+ * operation to the operation below.
  */
 #include "ops/check.h"
 #include "ops/lstm_cell.h"

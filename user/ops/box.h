@@ -7,7 +7,7 @@
 
 #include "ops/check.h"
 
-/* A box. Tensors store the coordinates in the same order: x1, y1, x2, y2. */
+/* A box. Tensors store the coordinates of a box in the order x1, y1, x2, y2. */
 struct nn_box {
 	float x1;
 	float y1;

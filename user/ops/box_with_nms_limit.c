@@ -54,8 +54,8 @@ static enum nn_status read_nms(const struct nn_run *r, struct nn_nms *nms)
 }
 
 /*
- * Selects the detections of a class in the regions [first, last). The function ignores boxes with
- * scores below `least`. Returns the number of selected detections.
+ * Selects the detections of a class in the regions [first, last). Boxes with scores below `least`
+ * are ignored. Returns the number of selected detections.
  */
 static size_t select_class(const struct nn_run *r, const struct nn_nms *nms,
 			   const struct result *v, const float *scores, uint32_t class,

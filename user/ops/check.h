@@ -64,18 +64,18 @@ enum nn_status nn_check_rules(const struct nn_check *c);
 enum nn_status nn_check_counts(const struct nn_check *c, uint32_t min_inputs, uint32_t max_inputs,
 			       uint32_t min_outputs, uint32_t max_outputs);
 
-/* Both functions check one input or output against a rule. */
+/* The functions nn_check_input() and nn_check_output() check one input or output against a rule. */
 enum nn_status nn_check_input(const struct nn_check *c, uint32_t index, struct nn_rule rule);
 enum nn_status nn_check_output(const struct nn_check *c, uint32_t index, struct nn_rule rule);
 
-/* Both functions return the operand of an input or output. */
+/* The functions nn_check_in() and nn_check_out() return the operand of an input or output. */
 const struct nn_operand *nn_check_in(const struct nn_check *c, uint32_t index);
 const struct nn_operand *nn_check_out(const struct nn_check *c, uint32_t index);
 
 /*
- * The functions return NN_INVALID_ARGUMENT. The error message names an input or output, such as
- * "CONV_2D: input 1 (TENSOR_INT32): <message>". The message of nn_check_fail() names only the
- * operation.
+ * The functions nn_check_fail*() return NN_INVALID_ARGUMENT. The messages of nn_check_fail_input()
+ * and nn_check_fail_output() name an input or output, such as "CONV_2D: input 1 (TENSOR_INT32):
+ * <message>". The message of nn_check_fail() names only the operation.
  */
 #define nn_check_fail_input(c, ...) nn_check_fail_operand(c, false, __VA_ARGS__)
 #define nn_check_fail_output(c, ...) nn_check_fail_operand(c, true, __VA_ARGS__)

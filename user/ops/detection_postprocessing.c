@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DETECTION_POSTPROCESSING: decodes boxes from anchors. The operation then selects the best boxes
- * that do not overlap much, separately for each class or for all classes together.
+ * DETECTION_POSTPROCESSING: decodes boxes from anchors. From the decoded boxes, the operation
+ * selects the best boxes that do not overlap much, separately for each class or for all classes
+ * together.
  */
 #include <math.h>
 #include <string.h>

@@ -31,7 +31,7 @@ float nn_fp16_to_float(uint16_t fp16)
 	if (magnitude >= 0x7c00)	/* infinity, NaN */
 		return float_of(sign | 0x7f800000 | magnitude << 13);
 	/*
-	 * The exponent bias of fp16 is 112 lower than that of float. Therefore a multiplication by
+	 * The exponent bias of fp16 is 112 lower than the bias of float, so a multiplication by
 	 * 2^112 corrects the exponent, even of subnormal numbers.
 	 */
 	return float_of(sign | bits_of(float_of(magnitude << 13) * 0x1p112f));
@@ -67,8 +67,8 @@ uint16_t nn_float_to_fp16(float value)
 #define TARGET __attribute__((target("avx2,f16c")))
 
 /*
- * The functions eights_to_*() convert arrays between fp16 and float, eight elements at a time. Both
- * functions return the number of converted elements, a multiple of eight.
+ * The functions eights_to_*() convert arrays between fp16 and float, eight elements at a time. The
+ * functions eights_to_*() return the number of converted elements, a multiple of eight.
  */
 static TARGET size_t eights_to_fp32(const char *fp16, float *floats, size_t count)
 {

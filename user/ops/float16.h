@@ -12,7 +12,10 @@
 float nn_fp16_to_float(uint16_t fp16);
 uint16_t nn_float_to_fp16(float value);
 
-/* Both functions convert arrays between fp16 and float; the fp16 array may be unaligned. */
+/*
+ * The functions nn_fp16_to_fp32() and nn_fp32_to_fp16() convert arrays; the fp16 array may be
+ * unaligned.
+ */
 void nn_fp16_to_fp32(const void *fp16, float *floats, size_t count);
 void nn_fp32_to_fp16(const float *floats, void *fp16, size_t count);
 

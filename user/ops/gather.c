@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GATHER, EMBEDDING_LOOKUP and HASHTABLE_LOOKUP: copy slices of a tensor. Indices or keys select
- * the slices.
+ * GATHER, EMBEDDING_LOOKUP and HASHTABLE_LOOKUP: copy the slices of a tensor that indices or keys
+ * select.
  */
 #include <stdlib.h>
 #include <string.h>

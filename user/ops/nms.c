@@ -156,9 +156,9 @@ static float weight(const struct nn_nms *nms, float overlap)
 }
 
 /*
- * Lowers the scores of the candidates in `rest` by their overlap with a selected box. Removes
- * candidates whose score falls below nms->floor, and returns how many of the `count` candidates are
- * left.
+ * Lowers the scores of the candidates in `rest` by their overlap with a selected box. Removes the
+ * candidates that suppression discards or lowers below nms->floor. Returns how many of the `count`
+ * candidates are left.
  */
 static size_t suppress(const struct nn_nms *nms, const struct nn_box *boxes, uint32_t kept,
 		       struct nn_candidate *rest, size_t count)

@@ -10,9 +10,9 @@
 #include <nnaccel/engine_model.h>
 
 /*
- * The operands against which an operation is checked: those of a finished subgraph or of a subgraph
- * in construction. An operand of lifetime NN_SUBGRAPH with location.offset k refers to
- * subgraphs[k]. An unknown subgraph is NULL.
+ * The operands against which an operation is checked: the operands of a finished subgraph or of a
+ * subgraph in construction. An operand of lifetime NN_SUBGRAPH with location.offset k refers to
+ * subgraphs[k]. If a subgraph is not known yet, its element of `subgraphs` is NULL.
  */
 struct nn_scope {
 	const struct nn_operand *operands;
@@ -156,8 +156,9 @@ struct nn_op {
 
 	/*
 	 * Checks an operation's requirements that `inputs` and `outputs` do not cover; may be NULL.
-	 * The function check() runs after the check of the rules. It reads neither the values of
-	 * operands nor other operations. The function check() returns NN_OK or NN_INVALID_ARGUMENT.
+	 * The function check() runs after the check of the rules. The function check() reads
+	 * neither the values of operands nor other operations. The function check() returns NN_OK
+	 * or NN_INVALID_ARGUMENT.
 	 */
 	enum nn_status (*check)(const struct nn_check *c);
 
@@ -280,9 +281,9 @@ enum nn_status nn_ops_check_model(const struct nn_model *model, bool *supported,
 				  struct nn_error *err);
 
 /*
- * The functions nn_op_infer() and nn_op_execute() run an operation in two steps. Both functions do
- * work that all operations share. They reject omitted operands and zero sizes, check outputs
- * against the model's declarations, and convert float16.
+ * The functions nn_op_infer() and nn_op_execute() run an operation in two steps. The functions also
+ * do the work that all operations share: nn_op_infer() and nn_op_execute() reject omitted operands
+ * and zero sizes, check outputs against the model's declarations, and convert float16.
  *
  * nn_op_infer() sets the outputs' shapes. The caller then sets the outputs' data (at least the
  * element size times the dimensions) and calls nn_op_execute(). The caller must call
@@ -301,7 +302,7 @@ bool nn_run_is_widened(const struct nn_run *r);
 
 /*
  * Returns the number of a tensor's elements; 1 for a scalar. The number of elements fits in 32
- * bits, because nn_op_infer() has checked it.
+ * bits, because nn_op_infer() has checked the number.
  */
 uint32_t nn_tensor_count(const struct nn_tensor *t);
 /* Returns element `index` of a float32 or float16 tensor or scalar. */
@@ -313,8 +314,8 @@ uint32_t nn_tensor_product(const struct nn_tensor *t, uint32_t from, uint32_t to
 
 /*
  * The functions nn_run_*() return the value of a scalar input of type BOOL (as 0 or 1), INT32,
- * FLOAT32 or FLOAT16. The functions return `otherwise` if input `index` does not exist or is
- * omitted.
+ * FLOAT32 or FLOAT16. The functions nn_run_*() return `otherwise` if input `index` does not exist
+ * or is omitted.
  */
 int32_t nn_run_int(const struct nn_run *r, uint32_t index, int32_t otherwise);
 bool nn_run_bool(const struct nn_run *r, uint32_t index, bool otherwise);

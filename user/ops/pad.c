@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PAD, PAD_V2 and MIRROR_PAD: add a border to a tensor. The border is constant or a mirror image of
- * the input.
+ * PAD and PAD_V2 add a constant border to a tensor; MIRROR_PAD adds a mirror image of the tensor as
+ * a border.
  */
 #include <string.h>
 

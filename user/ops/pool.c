@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D share a loop over the windows. Each operation has a
- * function that computes the output of a window.
+ * AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D share a loop over the windows. Each pooling operation
+ * has a function that computes the output of a window.
  */
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* PRELU: multiplies negative values by alpha. The tensor alpha is broadcast. */
+/* PRELU: multiplies negative values by the tensor alpha, which is broadcast to the input. */
 #include "ops/broadcast.h"
 #include "ops/check.h"
 #include "ops/q8.h"

@@ -15,17 +15,17 @@ struct nn_multiplier {
 };
 
 /*
- * The functions encode a factor d. The function nn_quant_encode() accepts any d >= 0,
- * nn_quant_encode_below_one() only 0 < d < 1, and nn_quant_encode_above_one() only d > 1. The
- * functions nn_quant_encode*() return false for a factor that they do not accept.
+ * The functions nn_quant_encode*() encode a real factor d. The function nn_quant_encode() accepts
+ * any d >= 0, nn_quant_encode_below_one() only 0 < d < 1, and nn_quant_encode_above_one() only d >
+ * 1. The functions nn_quant_encode*() return false for a factor that they do not accept.
  */
 bool nn_quant_encode(double d, struct nn_multiplier *m);
 bool nn_quant_encode_below_one(double d, struct nn_multiplier *m);
 bool nn_quant_encode_above_one(double d, struct nn_multiplier *m);
 
 /*
- * The functions return round(a * b / 2^31) for 32 bits and round(a * b / 2^15) for 16 bits,
- * saturated.
+ * The function nn_srdhm() returns round(a * b / 2^31), and nn_srdhm16() returns round(a * b /
+ * 2^15), saturated.
  */
 int32_t nn_srdhm(int32_t a, int32_t b);
 int16_t nn_srdhm16(int16_t a, int16_t b);
@@ -63,8 +63,8 @@ int32_t nn_quant_radius(int32_t integer_bits, int32_t shift);
 
 /*
  * Transcendental functions of a fixed-point number a, which has 32 or 16 bits, of which
- * `integer_bits` are integer bits. The results of the functions have no integer bits: the raw value
- * 2^31 or 2^15 stands for 1.
+ * `integer_bits` are integer bits. The results of the transcendental functions have no integer
+ * bits: the raw value 2^31 or 2^15 stands for 1.
  */
 int32_t nn_quant_exp_negative(int32_t a, uint32_t integer_bits);	/* a <= 0 */
 int32_t nn_quant_logistic(int32_t a, uint32_t integer_bits);
@@ -95,7 +95,7 @@ static inline bool nn_tensor_quantised_alike(const struct nn_tensor *a, const st
 
 /*
  * Fills a table that maps each stored value of the 8-bit tensor `from` to the stored value of `to`
- * for the same real value. Rounds and saturates.
+ * for the same real value, rounded and saturated.
  */
 void nn_requantize_table(const struct nn_tensor *from, const struct nn_tensor *to,
 			 uint8_t table[256]);
@@ -108,9 +108,9 @@ void nn_concatenation_table(const struct nn_tensor *in, const struct nn_tensor *
 			    uint8_t table[256]);
 
 /*
- * The functions set *low and *high to the range of an output after a fused activation (FuseCode):
- * nn_fused_range() for a quantised output, nn_fused_range_float() for a float output. The functions
- * nn_fused_range*() return false if `activation` is not a valid FuseCode.
+ * The function nn_fused_range() sets *low and *high to the range of a quantised output after a
+ * fused activation (FuseCode), and nn_fused_range_float() to the range of a float output. The
+ * functions nn_fused_range*() return false if `activation` is not a valid FuseCode.
  */
 bool nn_fused_range(int32_t activation, int32_t type, float scale, int32_t zero_point,
 		    int32_t *low, int32_t *high);

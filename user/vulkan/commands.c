@@ -156,8 +156,8 @@ static uint32_t list_owners(const struct commands_target *t, const struct place 
 }
 
 /*
- * Each dispatch has a barrier before it, and no command precedes the transfers of inputs. Therefore
- * the transfers of inputs need barriers only to change the owners of buffers.
+ * Each dispatch has a barrier before it. No command precedes the transfers of inputs, so the
+ * transfers of inputs need barriers only to change the owners of buffers.
  */
 VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_target *t,
 			   const struct place *places, bool is_output)

@@ -26,7 +26,8 @@ struct place {
 };
 
 /*
- * A copy between the GPU's buffer and an argument, which is in its place or in the staging buffer.
+ * A copy between the GPU's buffer and an argument. The argument is in its place (struct place) or
+ * in the staging buffer.
  */
 struct transfer {
 	uint64_t host;

@@ -327,7 +327,7 @@ static bool choose_matrix(struct gpu *gpu)
 
 /*
  * Chooses the variants of shaders that are quicker on the GPU. With a driver that computes on the
- * CPU, chooses none, because such a driver converts float16 and emulates dot products.
+ * CPU, chooses no variant, because such a driver converts float16 and emulates dot products.
  */
 static void choose_variants(struct gpu *gpu)
 {

@@ -278,8 +278,8 @@ static const struct nn_arg *argument_at(const struct nn_execution *e, uint32_t i
 }
 
 /*
- * Finds an argument's place in imported memory. Arguments with indices get no place. They are
- * copied, because the CPU must check indices that clients can no longer change.
+ * Finds an argument's place in imported memory. Arguments with indices get no place and are copied,
+ * because the CPU must check indices that clients can no longer change.
  */
 static enum nn_status find_place(const struct prepared *p, struct nna_engine_execution *execution,
 				 const struct nn_execution *e, uint32_t i, struct place *place,

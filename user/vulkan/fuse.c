@@ -188,8 +188,8 @@ static void join(struct graph *g, struct use *uses, uint32_t d)
 			return;
 	}
 	/*
-	 * The fused dispatch replaces the second of the two dispatches, because only then the
-	 * operands of both have been computed.
+	 * The fused dispatch replaces the second of the two dispatches, before which the operands
+	 * of both dispatches have been computed.
 	 */
 	if (append(before, &exchanged_next)) {
 		before->tensors[OUTPUT] = next->tensors[OUTPUT];

@@ -172,8 +172,8 @@ static void import_region(struct gpu *gpu, struct nna_engine_execution *executio
 }
 
 /*
- * Returns the import of a region, which the first call for the region makes. Returns NULL if memory
- * runs out. The caller holds `lock`.
+ * Returns the import of a region; the first call for a region makes the import. Returns NULL if
+ * memory runs out. The caller holds `lock`.
  */
 static struct import *get(struct gpu *gpu, struct nna_engine_execution *execution, const void *data,
 			  const struct nna_engine_region *region)

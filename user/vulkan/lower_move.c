@@ -315,7 +315,8 @@ static struct axes axes_of(const struct lower *l, uint32_t flag)
 
 /*
  * Translates SPACE_TO_DEPTH, which reads a view of the large image, and DEPTH_TO_SPACE, which
- * writes the view. The view has the element order of the image with blocks as channels.
+ * writes the view. The elements of the view are in the order of the small image, whose channels are
+ * blocks of the large image.
  */
 enum nn_status lower_space(struct lower *l)
 {

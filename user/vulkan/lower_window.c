@@ -13,8 +13,8 @@
 #include "vulkan/lower.h"
 
 /*
- * Maximum number of groups of four elements in a filter, because the shader divides the number of a
- * group as a float.
+ * Maximum number of groups of four elements in a filter. The limit is needed because the shader
+ * divides the number of a group as a float.
  */
 #define MAX_PARTS (1u << 22)
 

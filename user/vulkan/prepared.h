@@ -44,8 +44,8 @@ enum nn_status prepared_execute(struct prepared *prepared, struct nn_execution *
 struct prepared_files {
 	int gone;			/* see prepared_execute() */
 	/*
-	 * A sync_file for which the GPU waits before the execution. Must be -1 if prepared_waits()
-	 * returns false. After the driver has taken the sync_file, `after` is -1.
+	 * A sync_file for which the GPU waits before the execution. The field `after` must be -1 if
+	 * prepared_waits() returns false. After the driver has taken the sync_file, `after` is -1.
 	 */
 	int after;
 	/*
@@ -75,7 +75,7 @@ bool prepared_waits(const struct prepared *prepared);
  */
 bool prepared_checks(const struct prepared *prepared, uint32_t argument);
 
-/* Waits for the end of an execution that prepared_begin() ended with a sync_file. */
+/* Waits for the end of an execution for which prepared_begin() returned a sync_file. */
 enum nn_status prepared_finish(struct prepared *prepared, struct nn_error *err);
 
 /*
