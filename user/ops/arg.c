@@ -125,7 +125,7 @@ static int compare_candidates(const void *a, const void *b)
 
 /*
  * Returns the index of the first element from `i` on that is not less than `least`, or `end` if all
- * elements are less. Skips NaN.
+ * elements are less. Elements that are NaN are skipped.
  */
 #define SKIP(name, type)									\
 static size_t name(const type *x, size_t i, size_t end, double least)			\

@@ -54,7 +54,7 @@ struct nn_box nn_box_moved(const struct nn_box *b, const float delta[4], float h
 
 /*
  * Quantised coordinates (NN_BOX_OF) must have scale 1/8 and zero point 0. The function
- * nn_box_quantise() sets this scale and zero point for an output of coordinates.
+ * nn_box_quantise() sets the scale 1/8 and the zero point 0 for an output of coordinates.
  */
 enum nn_status nn_box_check_scale(const struct nn_run *r, uint32_t index);
 void nn_box_quantise(struct nn_tensor *t);

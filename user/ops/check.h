@@ -17,8 +17,8 @@
 		       NN_T(NN_TENSOR_QUANT16_ASYMM) | NN_T(NN_TENSOR_QUANT8_SYMM))
 
 /*
- * Bits for types that depend on an input's type. A rule may combine these bits with sets of
- * fundamental types.
+ * Bits for types that depend on an input's type. A rule may combine the bits NN_SAME* and NN_*_OF
+ * with sets of fundamental types.
  */
 #define NN_SAME (1u << 31)		/* the type of input 0 */
 #define NN_SAME_1 (1u << 30)		/* the type of input 1 */

@@ -47,8 +47,8 @@ struct nn_tensor {
 	/* size of the data in bytes if the type has no fixed size (OEM scalar) */
 	uint32_t length;
 	/*
-	 * The data is aligned to the element size, except in memory of other drivers. NULL if the
-	 * tensor is omitted, or if it is an output during the shape rule.
+	 * The data is aligned to the element size, except in memory of other drivers. The pointer
+	 * is NULL if the tensor is omitted, or if it is an output during the shape rule.
 	 */
 	void *data;
 	bool omitted;
@@ -285,8 +285,8 @@ enum nn_status nn_ops_check_model(const struct nn_model *model, bool *supported,
  * do the work that all operations share: nn_op_infer() and nn_op_execute() reject omitted operands
  * and zero sizes, check outputs against the model's declarations, and convert float16.
  *
- * nn_op_infer() sets the outputs' shapes. The caller then sets the outputs' data (at least the
- * element size times the dimensions) and calls nn_op_execute(). The caller must call
+ * nn_op_infer() sets the outputs' shapes. After nn_op_infer(), the caller sets the outputs' data
+ * (at least the element size times the dimensions) and calls nn_op_execute(). The caller must call
  * nn_op_finish(), which frees the scratch memory, after success and after failure. The caller sets
  * `scratch` to NULL before nn_op_infer().
  */

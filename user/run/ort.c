@@ -331,8 +331,8 @@ static bool takes_plugins(const char *version)
 }
 
 /*
- * Stores pointers to the functions that this library needs. The functions are those of the first
- * ONNX Runtime that the process loads.
+ * Stores pointers to the functions that this library needs, from the first ONNX Runtime that the
+ * process loads.
  */
 static void meet(const struct ort_api_base *base)
 {

@@ -316,7 +316,7 @@ static enum nn_status await(const struct prepared_files *files, uint64_t deadlin
 /*
  * Begins or ends the CPU's access to dma-bufs whose arguments have no place, so that the CPU copies
  * the arguments. The engine has to begin and end the CPU's accesses, because it sets only_devices.
- * Other memory than dma-bufs needs no such calls.
+ * Memory other than dma-bufs needs no DMA_BUF_IOCTL_SYNC.
  */
 static enum nn_status access_copies(struct nna_engine_execution *execution,
 				    const struct nn_execution *e, const struct place *places,

@@ -49,8 +49,8 @@ struct prepared_files {
 	 */
 	int after;
 	/*
-	 * Result: -1 if the execution has already ended. If the GPU still computes, a sync_file
-	 * that is signalled at the execution's end; the caller closes the file.
+	 * Result: -1 if the execution has ended, otherwise a sync_file that is signalled at the
+	 * execution's end. The caller closes the sync_file.
 	 */
 	int end;
 };

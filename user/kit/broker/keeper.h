@@ -75,8 +75,8 @@ int keeper_connect(struct keeper *keeper);
 
 /*
  * If the keeper has ended, reaps the keeper and starts a new keeper, at most every 10 s. Returns
- * true if a new keeper runs; the caller must then pass the workers' sockets to the new keeper. Does
- * not wait.
+ * true if a new keeper runs; the caller must then pass the workers' sockets to the new keeper. The
+ * function keeper_revive() does not wait.
  */
 bool keeper_revive(struct keeper *keeper);
 

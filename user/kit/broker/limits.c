@@ -105,7 +105,7 @@ static uint64_t price_ns(const struct limits *limits)
 	return NS_PER_S / limits->starts_per_s;
 }
 
-/* Returns the time until a token bucket is full again in ns. */
+/* Returns how many ns pass until a token bucket is full again. */
 static uint64_t debt_ns(uint64_t paid_ns, uint64_t now_ns)
 {
 	return paid_ns > now_ns ? paid_ns - now_ns : 0;

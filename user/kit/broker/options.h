@@ -39,8 +39,8 @@ struct engine_options {
 };
 
 /*
- * If the engine runs as root, the processes that serve clients have this user id outside their user
- * namespace.
+ * If the engine runs as root, the processes that serve clients have the user id CLIENT_UID outside
+ * their user namespace.
  */
 #define CLIENT_UID 65534
 

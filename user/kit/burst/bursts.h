@@ -42,8 +42,8 @@ struct bursts {
 };
 
 /*
- * Initialises *bursts. Must be called before the process enters its sandbox, because bursts_init()
- * asks the system for the number of CPUs.
+ * Initialises *bursts. The process must call bursts_init() before it enters its sandbox, because
+ * bursts_init() asks the system for the number of CPUs.
  */
 bool bursts_init(struct bursts *bursts, struct grants *grants, struct models *models,
 		 struct tasks *tasks);
@@ -72,11 +72,11 @@ void bursts_end(struct bursts *bursts);
 
 /*
  * Replaces the bursts' shared memory by private memory, which threads that still execute a request
- * can access safely. Must be called after bursts_end().
+ * can access safely. The caller must call bursts_revoke() after bursts_end().
  */
 void bursts_revoke(struct bursts *bursts);
 
-/* Frees all bursts. Must be called after all threads have ended. */
+/* Frees all bursts. All threads must have ended before the call of bursts_free(). */
 void bursts_free(struct bursts *bursts);
 
 #endif /* NN_KIT_BURSTS_H */

@@ -12,9 +12,10 @@
 #define DIGEST_SIZE 32
 
 /*
- * Loads SHA-256 from libcrypto. Must be called once, before the other functions of digest.h. Must
- * be called before the filter of system calls is loaded, because libcrypto reads its configuration
- * file. Only one thread may call digest_init(); the other functions are thread-safe.
+ * Loads SHA-256 from libcrypto. The process must call digest_init() once, before the other
+ * functions of digest.h. The process must not have loaded the filter of system calls yet, because
+ * libcrypto reads its configuration file. Only one thread may call digest_init(); the other
+ * functions are thread-safe.
  */
 bool digest_init(void);
 

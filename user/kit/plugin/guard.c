@@ -86,7 +86,10 @@ static bool stop(const struct guard_call *call)
 	return !error;
 }
 
-/* Ends the worker. Does not call malloc(), because the stopped thread may hold malloc()'s lock. */
+/*
+ * Ends the worker. The function end_worker() does not call malloc(), because the stopped thread may
+ * hold malloc()'s lock.
+ */
 __attribute__((noreturn)) static void end_worker(const struct guard_call *call)
 {
 	char reason[256];

@@ -30,7 +30,7 @@ struct buffers {
 
 bool buffers_init(struct buffers *buffers, const struct nna_engine *engine);
 
-/* Lets the engine destroy all buffers. No buffer may be in use. */
+/* Lets the engine destroy all buffers. When buffers_free() is called, no buffer may be in use. */
 void buffers_free(struct buffers *buffers);
 
 /*

@@ -60,9 +60,10 @@ struct grants {
 bool grants_init(struct grants *grants, const struct nna_engine *engine, int session);
 
 /*
- * Must be called only after the end of the session. Replaces all mapped memory by private zeroes,
- * which threads that use the mappings may still read and write. After grants_revoke(), grants_get()
- * maps no memory. The function grants_revoke() does not call the engine.
+ * The session must have ended before the call of grants_revoke(). Replaces all mapped memory by
+ * private zeroes, which threads that use the mappings may still read and write. After
+ * grants_revoke(), grants_get() maps no memory. The function grants_revoke() does not call the
+ * engine.
  */
 void grants_revoke(struct grants *grants);
 
@@ -72,7 +73,7 @@ bool grants_reach_drivers(const struct grants *grants);
 /* Unmaps unused memory that grants_revoke() has replaced by zeroes, and notifies the engine. */
 void grants_sweep(struct grants *grants);
 
-/* Unmaps all grants. No mapping may be in use. */
+/* Unmaps all grants. When grants_free() is called, no mapping may be in use. */
 void grants_free(struct grants *grants);
 
 /*

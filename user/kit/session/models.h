@@ -74,8 +74,8 @@ bool models_init(struct models *models, const struct nna_engine *engine, struct 
 void models_limit_device(uint64_t bytes);
 
 /*
- * Releases all models that the client has not released by NNACCEL_DO_FORGET_MODEL. No model may be
- * in use.
+ * Releases all models that the client has not released by NNACCEL_DO_FORGET_MODEL. When
+ * models_free() is called, no model may be in use.
  */
 void models_free(struct models *models);
 

@@ -630,7 +630,7 @@ static void end_lost(struct bursts *bursts)
 
 /*
  * Replaces the answer by an error if the client's memory was revoked, because the thread's writes
- * may be lost. Must be called after the thread's last write to the client's memory.
+ * may be lost. The thread must call check_written() after its last write to the client's memory.
  */
 static void check_written(const struct server *server, struct answer *answer)
 {

@@ -83,8 +83,8 @@ static void start(struct worker *w, unsigned int count, void *(*body)(void *arg)
 }
 
 /*
- * Starts all threads of the worker. Must be called before the filter forbids new threads. The
- * calling thread is one of the threads that serve commands.
+ * Starts all threads of the worker. The worker must call start_threads() before the filter forbids
+ * new threads. The calling thread is one of the threads that serve commands.
  */
 static void start_threads(const struct nna_engine *engine, struct worker *w)
 {

@@ -16,7 +16,7 @@
 /*
  * Replaces the root directory by a directory that contains only the folder of plug-ins, if any.
  * Drops groups, ids and capabilities, forbids new privileges and core dumps, and limits resources.
- * Must run on the main thread before other threads start.
+ * The main thread must call sandbox_enter() before other threads start.
  */
 void sandbox_enter(const struct nna_engine *engine, const struct worker_options *options);
 
