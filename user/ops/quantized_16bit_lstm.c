@@ -97,8 +97,8 @@ static enum nn_status execute_quantized_16bit_lstm(struct nn_run *r)
 			int16_t c = nn_quant_tanh16(gate(r, NN_QLSTM_CELL, u, x, h, &m), 3);
 			int16_t o = nn_quant_logistic16(gate(r, NN_QLSTM_OUT, u, x, h, &m), 3);
 			/*
-			 * The cell state has four integer bits, but tanh of the cell state uses
-			 * three.
+			 * The cell state has four integer bits, but the argument of its tanh has
+			 * only three integer bits.
 			 */
 			int16_t added = (int16_t)nn_rdp(nn_srdhm16(i, c), 4);
 			int16_t cell = nn_saturate16(added + nn_srdhm16(f, *state++));

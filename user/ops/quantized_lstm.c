@@ -16,8 +16,8 @@
 #define BLOCK_ROWS 64		/* number of a gate's rows that one task multiplies */
 
 /*
- * Checks shapes by the rules of the float LSTM cell, whose inputs have the same indices as those of
- * QUANTIZED_LSTM, except layer_norm.
+ * Checks shapes by the rules of the float LSTM cell. Except for layer_norm, the inputs of the float
+ * cell and of QUANTIZED_LSTM have the same indices.
  */
 static enum nn_status cell_shape(const struct nn_run *r, struct nn_qlstm *c)
 {
@@ -46,7 +46,10 @@ static bool encode(double factor, struct nn_multiplier *m)
 	return nn_quant_encode((double)(float)factor, m);
 }
 
-/* Computes the multipliers of a gate, whose intermediate results have their own scale. */
+/*
+ * Computes a gate's multipliers from the scales of the gate's tensors and of its intermediate
+ * result.
+ */
 static bool gate_multipliers(const struct nn_run *r, struct nn_qlstm *c, uint32_t g)
 {
 	const struct nn_tensor *in = r->inputs;
@@ -163,14 +166,15 @@ static void normalize(const int16_t *gain, const int32_t *bias, struct nn_multip
 	}
 }
 
-/* The arrays of a run, which share one allocation. */
+/* The temporary arrays for one run of a cell, all in one allocation. */
 struct work {
 	int16_t *x;			/* input minus its zero point, padded with zeros */
 	int16_t *h;
 	int16_t *hidden;		/* hidden values to be projected, padded with zeros */
 	int16_t *gates[NN_QLSTM_GATES];	/* [units] */
 	int16_t *squashed;		/* [units] */
-	int32_t *sums;			/* sums of shape [gates, units] or [outputs] */
+	/* dot products of the gates, [gates, units], or of the projection, [outputs] */
+	int32_t *sums;
 };
 
 static size_t padded(size_t count)
@@ -187,8 +191,8 @@ static void *take(char *base, size_t *at, size_t count, size_t size)
 }
 
 /*
- * Divides the memory at `base` into the arrays of `w`. Returns the size of all arrays in bytes. If
- * `base` is NULL, only computes the size.
+ * Divides the memory at `base` into the arrays of `w`, or only computes the arrays' size if `base`
+ * is NULL. Returns the size of all arrays in bytes.
  */
 static size_t divide(const struct nn_qlstm *c, char *base, struct work *w)
 {

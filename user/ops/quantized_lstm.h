@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The cells of QUANTIZED_LSTM and QUANTIZED_16BIT_LSTM: indices of inputs and, for QUANTIZED_LSTM,
- * shapes and factors. Both operations and their fast kernel use this header.
+ * shapes and factors. The reference kernels of both operations and the fast kernel of
+ * QUANTIZED_LSTM include this header.
  */
 #ifndef NN_OPS_QUANTIZED_LSTM_H
 #define NN_OPS_QUANTIZED_LSTM_H
@@ -11,8 +12,8 @@
 enum nn_qlstm_gate { NN_QLSTM_IN, NN_QLSTM_FORGET, NN_QLSTM_CELL, NN_QLSTM_OUT, NN_QLSTM_GATES };
 
 /*
- * Indices of the inputs of QUANTIZED_LSTM. If there is an input for each gate, the enumerator is
- * the index of the first gate's input.
+ * Indices of the inputs of QUANTIZED_LSTM. For inputs that exist once for each gate, the enumerator
+ * is the index of the first gate's input.
  */
 enum {
 	NN_QLSTM_INPUT, NN_QLSTM_WEIGHTS, NN_QLSTM_RECURRENT = 5, NN_QLSTM_PEEPHOLE = 9,
@@ -66,7 +67,7 @@ struct nn_dots_q16 {
 	size_t depth;			/* length of a row, and distance between adjacent rows */
 	const uint8_t *weights;
 	const int16_t *x;
-	bool add;			/* add the dot products to the old sums */
+	bool add;			/* add the dot products to the previous values of `sums` */
 	int32_t *sums;
 };
 
@@ -105,7 +106,7 @@ struct nn_qlstm_loops {
 typedef void nn_qlstm_each(void (*fn)(void *arg, uint32_t task, uint32_t thread), void *arg,
 			   uint32_t count, uint32_t threads);
 
-/* A run of a cell; its inputs and outputs are those of QUANTIZED_LSTM. */
+/* One run of a cell, with the inputs and outputs of the operation QUANTIZED_LSTM. */
 struct nn_qlstm_run {
 	const struct nn_qlstm *cell;
 	const struct nn_qlstm_loops *loops;

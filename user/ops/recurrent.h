@@ -40,8 +40,9 @@ void nn_sequence_output(struct nn_run *r, uint32_t index, const struct nn_sequen
 			uint32_t width);
 
 /*
- * Sets the dimensions of a bidirectional operation's outputs: one sequence if the outputs are
- * merged, otherwise two; then `count` states, which may be missing.
+ * Sets the dimensions of a bidirectional operation's outputs. The first outputs are one sequence if
+ * `merge` is set, otherwise two sequences. The operation may have `count` states as further
+ * outputs.
  */
 enum nn_status nn_bidirectional_outputs(struct nn_run *r, bool merge, const struct nn_sequence *s,
 					const uint32_t rows[2], uint32_t count,

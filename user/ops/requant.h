@@ -41,7 +41,8 @@ void nn_requant_multipliers(const struct nn_run *r, uint32_t first, uint32_t cou
 
 /*
  * Initialises *q with the multipliers of `channels` output channels and the output range of the
- * activation, whose code is in input `activation`. Returns NN_OUT_OF_MEMORY on failure.
+ * activation, whose code is in input `activation`. Returns NN_OUT_OF_MEMORY if the multipliers
+ * cannot be allocated.
  */
 enum nn_status nn_requant_init(struct nn_requant *q, struct nn_run *r, uint32_t channels,
 			       uint32_t activation);

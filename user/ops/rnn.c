@@ -66,7 +66,8 @@ static void cell_step(const struct nn_run *r, const struct cell *c, const float 
 }
 
 /*
- * Reads the arguments of RNN, which is a sequence of one step, or of UNIDIRECTIONAL_SEQUENCE_RNN.
+ * Reads the arguments of RNN or UNIDIRECTIONAL_SEQUENCE_RNN; an RNN is treated as a sequence of one
+ * step.
  */
 static enum nn_status read_one(const struct nn_run *r, struct nn_sequence *s, struct cell *c)
 {
@@ -84,8 +85,8 @@ static enum nn_status read_one(const struct nn_run *r, struct nn_sequence *s, st
 }
 
 /*
- * Runs a cell along a sequence, forwards or backwards, and writes the cell's columns of an output.
- * The output `state` (or NULL) receives the last hidden state.
+ * Runs a cell along a sequence, forwards or backwards, and writes the cell's results to its columns
+ * of an output. The output `state` (or NULL) receives the last hidden state.
  */
 static enum nn_status run_sequence(struct nn_run *r, const struct cell *c,
 				   const struct nn_sequence *s, const float *x, const float *aux,

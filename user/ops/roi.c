@@ -404,8 +404,8 @@ static enum nn_status execute_pooling(struct nn_run *r)
 }
 
 /*
- * The rules of the first inputs of both operations: images, regions, the index of each region's
- * image, output size, and strides.
+ * The rules of the first inputs of ROI_ALIGN and ROI_POOLING: images, regions, the index of each
+ * region's image, output size, and strides.
  */
 #define REGIONS { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_BOX_OF, 2, 2 }, { NN_T(NN_TENSOR_INT32), 1, 1 }, \
 		NN_SCALAR_INT, NN_SCALAR_INT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SOFTMAX of 8-bit values. The difference of a value from the maximum has only 256 possible values,
- * so a table contains their exponentials.
+ * SOFTMAX of 8-bit values. A value's difference from the maximum is one of only 256 numbers, so a
+ * table contains the exponentials of all differences.
  */
 #include <math.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static struct divisor divisor_of(uint64_t sum)
 	 */
 	headroom = __builtin_clzll(sum) - 32;
 	sum = headroom >= 0 ? sum << headroom : sum >> -headroom;
-	/* If the exponent is above 31, every result is 0. */
+	/* If the divisor's exponent is above 31, every quotient is 0. */
 	exponent = SUM_BITS - headroom + 31 - 8;
 	if (exponent > 31)
 		return (struct divisor){ 0 };

@@ -13,13 +13,13 @@ struct nn_softmax_q8 {
 	 * without integer bits.
 	 */
 	int32_t exponentials[256];
-	/* exponentials with the number of integer bits of the sum */
+	/* `exponentials`, converted to the fixed-point format of their sum */
 	int32_t parts[256];
 };
 
 /*
  * Computes the factor by which differences from the maximum are multiplied: beta times the input's
- * scale. Returns false if this product is too small.
+ * scale. Returns false if the factor is too small to be encoded.
  */
 bool nn_softmax_q8_factor(const struct nn_tensor *in, float beta, struct nn_multiplier *factor);
 

@@ -22,8 +22,8 @@ static struct axes layout(const struct nn_run *r, uint32_t flag)
 }
 
 /*
- * Sets a dimension of the output to in * multiply / divide. Returns false if the quotient is not a
- * whole number.
+ * Sets a dimension of the output to in * multiply / divide. Returns false if in * multiply / divide
+ * is not a whole number or exceeds UINT32_MAX.
  */
 static bool scale_dim(uint32_t in, uint64_t multiply, uint64_t divide, uint32_t *out)
 {

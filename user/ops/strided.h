@@ -32,9 +32,9 @@ void nn_strided_axis(struct nn_strided *view, uint32_t dim, int64_t stride);
 int64_t nn_strided_step(const struct nn_tensor *t, uint32_t axis);
 
 /*
- * Makes the view of input 0 that STRIDED_SLICE copies. The view includes the axes that the
- * operation removes, which *shrink contains as a bit set. Returns NN_OK, or a failure whose message
- * is in the run.
+ * Makes the view of input 0 that STRIDED_SLICE copies. The operation removes the axes whose bits
+ * are set in *shrink, but the view still has these axes. Returns NN_OK, or an error code after
+ * setting the run's error message.
  */
 enum nn_status nn_strided_slice_view(const struct nn_run *r, struct nn_strided *view,
 				     uint32_t *shrink);

@@ -30,7 +30,10 @@ const struct nn_op *nn_op_at(size_t index)
 	return table[index];
 }
 
-/* Registered operations. Entries of `added` never change, and its first NULL ends the list. */
+/*
+ * Registered operations. An entry of `added` never changes after it is set, and the first NULL ends
+ * the list.
+ */
 #define MAX_ADDED 1024
 static _Atomic(const struct nn_op *) added[MAX_ADDED + 1];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -81,7 +84,8 @@ uint64_t nn_op_added_fingerprint(void)
 }
 
 /*
- * Returns the number of the line of ops.def that has an operation code, or the number of all lines.
+ * Returns the index of an operation code's line in ops.def, or the number of lines if no line has
+ * the code.
  */
 static size_t line_of(int32_t code)
 {

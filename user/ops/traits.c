@@ -7,7 +7,10 @@ bool nn_op_varies(const struct nn_op *op)
 	return op->every_time || nn_traits(op->code)->is_random;
 }
 
-/* Converts the position of an input, which is negative if it counts from the last input. */
+/*
+ * Returns the position of an input, counted from the first input; a negative `place` counts from
+ * the last input.
+ */
 static uint32_t input_at(int8_t place, uint32_t num_inputs)
 {
 	return place < 0 ? num_inputs - (uint32_t)-place : (uint32_t)place;

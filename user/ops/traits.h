@@ -8,18 +8,22 @@
 
 #include "ops/op.h"
 
-/* The kind of border that a windowed operation can take over from a PAD as its own padding. */
+/*
+ * The kind of border that a convolution or pooling can use as its own padding instead of a
+ * preceding PAD.
+ */
 enum nn_border {
 	NN_BORDER_NONE,
 	NN_BORDER_ZERO,		/* of zeros */
-	NN_BORDER_LEAST,	/* no border value is above any value of the image */
+	/* of values that are at most the smallest possible value of the image */
+	NN_BORDER_LEAST,
 };
 
 struct nn_traits {
 	/*
 	 * For an operation with a window (window.h): the number of tensors among its inputs, and
-	 * the number of parameters that only this operation has. The positions of activation and
-	 * NCHW flag follow from `tensors` and `own`.
+	 * the number of parameters that only this operation has. `tensors` and `own` determine the
+	 * positions of the activation and of the NCHW flag among the inputs.
 	 */
 	struct {
 		uint8_t tensors;
@@ -39,23 +43,24 @@ struct nn_traits {
 	/* Each output element depends on one element of each of the first `elementwise` inputs. */
 	uint8_t elementwise;
 
-	/*
-	 * is_narrow_product: the operation is a product, and kernels compute it in float16.
-	 * is_neutral: the operation works in float16 or float32; float16 adds at most one rounding.
-	 */
+	/* The operation is a product, and kernels compute the product in float16. */
 	bool is_narrow_product;
+	/* The operation works in float16 or float32; float16 adds at most one rounding. */
 	bool is_neutral;
 
 	/*
-	 * Inputs that determine addresses do not affect the output's shape, and zeros are valid
-	 * values for these inputs. The values may be unknown until the operation runs; the
-	 * operation then copies and checks the values.
+	 * The inputs from which the operation computes addresses do not affect the output's shape,
+	 * and zeros are valid values for these inputs. If the values of these inputs are unknown
+	 * until the operation runs, the operation copies and checks the values.
 	 */
 	bool determines_no_shape;
-	/* the output's shape also depends on values of inputs that are not `determining` */
+	/*
+	 * the output's shape also depends on values of inputs outside of the set nn_op.determining
+	 */
 	bool is_sized_by_values;
 
-	bool sees_types;		/* the result also depends on the type of a value */
+	/* the result depends on the type of an input, not only on the input's values */
+	bool sees_types;
 	bool only_reshapes;		/* the output has the same bytes as input 0 */
 	enum nn_border border;
 	/*
@@ -87,8 +92,8 @@ bool nn_op_varies(const struct nn_op *op);
 uint32_t nn_run_activation(const struct nn_run *r);
 
 /*
- * Returns the position of an operation's NCHW flag among its inputs, or 0 if it never has one. The
- * operation may have fewer inputs than the position of the flag.
+ * Returns the position of an operation's NCHW flag among its inputs, or 0 if the operation has no
+ * such flag. The flag is optional: the returned position can be beyond the last input.
  */
 uint32_t nn_operation_layout(const struct nn_subgraph *s, const struct nn_operation *o);
 

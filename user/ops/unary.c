@@ -9,7 +9,7 @@
 #include "ops/q8.h"
 #include "ops/quant.h"
 
-/* Defines a kernel: `expression` computes an element from x. */
+/* Defines a kernel: each output element is `expression` of the input element x. */
 #define KERNEL(name, element, expression)						\
 static void name(const struct nn_run *r)						\
 {											\
@@ -39,8 +39,8 @@ KERNEL(abs_int, uint32_t, x >> 31 ? -x : x)
 KERNEL(neg_int, uint32_t, -x)
 
 /*
- * A number that is not above zero has no finite reciprocal root. The result of RSQRT for such a
- * number is the maximum of the output type.
+ * RSQRT of a number that is not above zero is the maximum of the output type, because the number
+ * has no finite reciprocal root.
  */
 static void rsqrt_q8(const struct nn_run *r)
 {

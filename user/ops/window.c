@@ -89,8 +89,9 @@ static int64_t overhang(int64_t size, int64_t stride, int64_t extent)
 }
 
 /*
- * Reads the padding before and after an axis. `first` is the position of the padding before the
- * axis among left, right, top, bottom; `same` is the total of SAME padding.
+ * Reads the padding before and after an axis. `first` is the index of the padding before the axis
+ * in the order left, right, top, bottom. `same` is the sum of SAME padding before and after the
+ * axis.
  */
 static enum nn_status read_padding(const struct nn_run *r, const struct nn_window_args *args,
 				   uint32_t first, int64_t same, int64_t *head, int64_t *tail)

@@ -31,9 +31,9 @@ struct nn_window_args nn_window_args(uint32_t tensors, uint32_t own, bool explic
 
 /*
  * Return the positions of the parameters of an operation, from the numbers in its traits. The
- * number of inputs shows whether padding is explicit or implicit. If the number of inputs is
- * possible for explicit and implicit padding, padding is implicit if the input at the implicit
- * form's NCHW flag is a BOOL.
+ * number of inputs shows whether padding is explicit or implicit. If explicit and implicit padding
+ * allow the same number of inputs, a BOOL at the position of the implicit form's NCHW flag means
+ * implicit padding.
  */
 struct nn_window_args nn_window_check_args(const struct nn_check *c);
 struct nn_window_args nn_window_run_args(const struct nn_run *r);

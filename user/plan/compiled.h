@@ -28,9 +28,10 @@ enum place_kind {
 
 struct place {
 	enum place_kind kind;
-	uint32_t index;			/* number among the model's inputs or outputs */
+	/* the operand's index among the model's inputs or outputs */
+	uint32_t index;
 	const void *constant;
-	uint32_t root;	/* operand in whose memory this one lies; usually the operand itself */
+	uint32_t root;	/* operand whose memory contains this operand; usually the operand itself */
 	size_t delta;			/* offset of this operand in the memory of `root` */
 	uint32_t first;			/* first step that needs this operand in the arena */
 	uint32_t last;
@@ -40,7 +41,7 @@ struct place {
 struct compiled_step {
 	const struct nn_op *op;
 	const struct nn_operation *operation;
-	uint32_t index;			/* number of the operation, for messages */
+	uint32_t index;			/* number of the operation, for error messages */
 	/*
 	 * Activation that was fused into the operation, or 0 if the operation keeps the activation
 	 * of the model.
@@ -49,12 +50,14 @@ struct compiled_step {
 	uint32_t activation_input;	/* position of the input that has the activation's code */
 	uint32_t input;	/* operand that replaces the operation's input 0 */
 	uint32_t output;	/* operand that replaces the operation's output 0 */
-	bool is_gone;	/* never run: another step does its work, or no step uses its result */
+	/* the step never runs: another step does its work, or no step uses its result */
+	bool is_gone;
 	bool is_identity;		/* the output has the same bits as input 0 */
-	bool is_padded;			/* a PAD was folded into the step; `border` is its border */
+	/* a PAD was folded into the step; `border` has the widths of the PAD's border */
+	bool is_padded;
 	uint32_t border[4];		/* widths of the border: left, right, top, bottom */
 	_Atomic(uint32_t) threads;	/* threads that run this step's kernel; 0 for all threads */
-	void *state;			/* step.state: the state that op->compile made */
+	void *state;			/* copy of step.state, the state that op->compile made */
 	struct nn_ready ready;	/* prepared kernel; without a kernel, the reference code runs */
 };
 
@@ -83,13 +86,14 @@ struct compiled {
 	uint32_t num_owned;
 	const void *packed;
 	size_t packed_size;
-	/* The packed weights belong to another owner, for example to plan->weights. */
+	/* True if the packed weights belong to another object, for example to plan->weights. */
 	bool packed_is_mapped;
 	uint64_t choice; /* hash of the steps' kernels and of the sizes of their packed weights */
 	size_t owned_size;
 	size_t arena_size;
 	size_t scratch_size;		/* for one thread */
-	size_t run_packed_size;		/* largest weights packed in each execution */
+	/* largest size of weights that are packed in every execution */
+	size_t run_packed_size;
 	_Atomic(size_t) run_memory;	/* largest memory that one reference kernel needed so far */
 	_Atomic(uint64_t) cached;	/* bytes of the memory of all `contexts` */
 	uint32_t threads;
@@ -104,20 +108,20 @@ struct packed_weights {
 };
 
 /*
- * Compiles a plan's main subgraph for one thread, or for at least as many threads as
- * threads_start() returns. Returns NULL if the model has control flow, if a shape is known only
- * when the model runs, or if memory runs out.
+ * Compiles a plan's main subgraph. `threads` is 1, or at least the number that threads_start()
+ * returns. Returns NULL if the model has control flow, if a shape is known only when the model
+ * runs, or if memory runs out.
  *
  * If `weights` is not NULL, compiling packs no weights, computes no operations and reads no
- * constants of pools. With `weights`, returns NULL also if `weights` is too short, or if the choice
- * of a kernel depends on values of a pool.
+ * constants of memory pools. Returns NULL also if `weights` is too short for the plan, or if
+ * `weights` is not NULL and the choice of a kernel depends on values of a memory pool.
  */
 struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_isa *isa,
 				 uint32_t threads, const struct packed_weights *weights);
 
 /*
- * Returns the number of threads for plans with an execution preference. Creates the threads of the
- * library if necessary.
+ * Returns the number of threads for plans with the execution preference `preference`. Creates the
+ * library's threads if necessary.
  */
 uint32_t compiled_threads(uint32_t preference);
 
@@ -125,9 +129,10 @@ void compiled_free(struct compiled *c);
 
 /*
  * Folds each PAD into the convolution or pooling that reads its result. Removes pairs of operations
- * that undo each other: DEQUANTIZE with QUANTIZE, or two TRANSPOSEs. For each operand, `data`
- * points to its values if it is constant, and `producers` has the number of the step that writes
- * it, plus 1. `inputs` and `outputs` are scratch memory for tensors of one step.
+ * that cancel out, such as DEQUANTIZE with QUANTIZE, or two TRANSPOSEs. If operand i is constant,
+ * data[i] points to the operand's values. For each operand i, producers[i] is 1 plus the number of
+ * the step that writes the operand. `inputs` and `outputs` are scratch memory for tensors of one
+ * step.
  */
 void compiled_fold(struct compiled *c, void *const *data, const uint32_t *producers,
 		   struct nn_tensor *inputs, struct nn_tensor *outputs);

@@ -9,7 +9,7 @@
 #include "plan/plan.h"
 #include "plan/run/value.h"
 
-/* Name of the kernels of an interpreted plan, which has no kernels. */
+/* Value of nn_plan_options.kernels that requests an interpreted plan without kernels. */
 #define NO_KERNELS "none"
 
 /* An operation, prepared for interpreting. */
@@ -19,7 +19,7 @@ struct step {
 	const uint32_t *releases;	/* tensors that no later step needs */
 	uint32_t num_releases;
 	void *state;			/* state that op->compile made, or NULL */
-	struct section *section;	/* the section whose first step this is, or NULL */
+	struct section *section;	/* the section that begins with this step, or NULL */
 };
 
 /* A subgraph, prepared for interpreting. */
@@ -38,22 +38,24 @@ struct lazy;
 struct restored;
 
 struct nn_plan {
-	const struct nn_model *model;	/* NULL in a restored plan, which has no graphs either */
+	/* NULL for a restored plan, which has neither model nor graphs */
+	const struct nn_model *model;
 	struct nn_model *owned;		/* the model, if the plan owns it; otherwise NULL */
-	/* Models to which `owned` refers, if the plan made these models too. */
+	/* Models that the plan made and to which the model `owned` refers. */
 	struct nn_model *bases[2];
 	const struct nn_attributes *attributes;	/* attributes from the caller, or NULL */
 	uint64_t deadline_ns;		/* deadline of compiling the plan; 0 for no deadline */
 	struct graph *graphs;		/* graph[model->num_subgraphs] */
 	struct compiled *compiled;	/* NULL: every execution is interpreted */
-	struct lazy *lazy;	/* for a lazy plan: the compiled plan that replaces it */
-	struct restored *restored;	/* both parts of the loaded serialised plan */
+	struct lazy *lazy;	/* for a lazy plan: the compiled plan that replaces the lazy plan */
+	/* the loaded serialised plan from which this plan was restored, or NULL */
+	struct restored *restored;
 	struct sections *sections;	/* sections of the plan; NULL if it has no sections */
 	struct weights *weights;	/* packed weights shared with other plans, or NULL */
 	struct heaps *heaps;		/* heaps for interpreted executions */
 };
 
-/* The state of one execution; the frames of all its subgraphs refer to it. */
+/* The state of one execution, shared by the frames of all subgraphs that the execution runs. */
 struct run {
 	const struct nn_plan *plan;
 	uint64_t number;		/* number of the execution, if the plan has sections */
@@ -70,7 +72,8 @@ struct frame {
 	struct run *run;
 	const struct graph *graph;
 	uint32_t index;			/* of the subgraph */
-	const struct nn_arg *args;	/* outputs of the caller; only in the main subgraph */
+	/* output arguments of the caller, if `graph` is the main subgraph */
+	const struct nn_arg *args;
 	struct value *values;		/* value[num_operands] */
 	struct nn_tensor *inputs;	/* nn_tensor[max_inputs]: inputs of the running step */
 	struct nn_tensor *outputs;	/* nn_tensor[max_outputs] */
@@ -86,9 +89,9 @@ enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_op
 			   struct nn_plan **plan, struct nn_error *err);
 
 /*
- * Makes a plan whose whole model is compiled. If `weights` is not NULL, the plan shares its packed
- * weights with other plans through `weights`. Returns NULL if the model cannot be compiled or
- * memory runs out.
+ * Creates a plan by compiling the whole model, so that no operation is interpreted. If `weights` is
+ * not NULL, the plan shares its packed weights with other plans through `weights`. Returns NULL if
+ * the model cannot be compiled or memory runs out.
  */
 struct nn_plan *plan_compile(const struct nn_model *model, const struct nn_plan_options *options,
 			     struct weights *weights);
@@ -114,7 +117,7 @@ enum nn_status plan_check_args(const struct nn_subgraph *s, const struct nn_exec
 
 /*
  * Reports the shapes of the outputs to the caller of an execution. Returns
- * NN_OUTPUT_INSUFFICIENT_SIZE if an output was too small.
+ * NN_OUTPUT_INSUFFICIENT_SIZE if the caller's memory for an output was too small.
  */
 enum nn_status plan_tell_shapes(struct nn_execution *e, const struct value *results,
 				struct nn_error *err);
@@ -135,14 +138,14 @@ enum nn_status store_result(struct frame *f, const struct step *step, uint32_t o
 			    struct value *result);
 
 /*
- * Gives memory to an output of known shape, the caller's memory if a kernel can write to it.
- * Returns false if memory runs out.
+ * Sets the memory of an output of known shape: the caller's memory if a kernel can write there
+ * directly, otherwise allocated memory. Returns false if memory runs out.
  */
 bool frame_place_output(struct frame *f, uint32_t operand, struct value *v);
 
 /*
  * Sets the value of an operand to a finished value. If the operand is an output of the model,
- * copies the value to the caller's memory unless it already lies there.
+ * copies the value to the caller's memory unless the value is already there.
  */
 void frame_set_output(struct frame *f, uint32_t operand, const struct value *v);
 
@@ -171,8 +174,8 @@ bool lazy_create(struct nn_plan *plan, const struct nn_plan_options *options);
 void lazy_free(struct lazy *lazy);
 
 /*
- * Returns the plan to execute: `plan` itself if it is not lazy, otherwise the compiled plan. The
- * first call for a lazy plan compiles it.
+ * Returns `plan` itself if the plan is not lazy, otherwise the compiled plan that replaces the lazy
+ * plan. The first call for a lazy plan compiles the plan.
  */
 const struct nn_plan *lazy_get(const struct nn_plan *plan);
 

@@ -100,7 +100,7 @@ static inline ALWAYS_INLINE void consider_f32(bool is_min, struct best_f32 *best
 	best->where[group] = (better & all) | (~better & best->where[group]);
 }
 
-/* Compares elements [k, k + 4) of sixteen contiguous rows. */
+/* Compares elements [k, k + 4) of sixteen contiguous rows with the extremes found so far. */
 static inline ALWAYS_INLINE void consider_square_f32(bool is_min, const struct arg *a,
 							     struct best_f32 *best,
 							     const float *x, size_t k)
@@ -137,7 +137,7 @@ static inline ALWAYS_INLINE void find_f32(bool is_min, const struct arg *a, cons
 	if (a->inner == 1) {
 		for (; k + 4 <= a->size; k += 4)
 			consider_square_f32(is_min, a, &best, x, k);
-		/* The last elements of a row may be compared twice; the result is the same. */
+		/* Comparing a row's last elements twice does not change the result. */
 		if (k < a->size)
 			consider_square_f32(is_min, a, &best, x, a->size - 4);
 	} else {

@@ -25,8 +25,8 @@ static inline ALWAYS_INLINE TARGET wide_q8 sum_window_q8(const struct nn_average
 }
 
 /*
- * Divides sums of flipped bytes by `count`, and rounds halves away from zero. The division in
- * float32 is exact enough.
+ * Divides sums of flipped bytes by `count`, and rounds halves away from zero. The truncated float32
+ * quotients are exact, because the sums have only 15 bits.
  */
 static inline ALWAYS_INLINE TARGET sums_q8 mean_q8(sums_q8 sum, int32_t count, uint8_t flip)
 {

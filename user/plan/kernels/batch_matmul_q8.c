@@ -25,7 +25,8 @@ struct matmul_q8 {
 	size_t panel_size;
 	/* size of the copy of the first factor's rows, or 0 if rows are read in place */
 	size_t rows_size;
-	size_t columns_size;		/* size of a panel's columns, transposed; 0: no copy */
+	/* size of the transposed copy of a panel's columns; 0 if columns are not copied */
+	size_t columns_size;
 };
 
 #define NN_STATE struct matmul_q8

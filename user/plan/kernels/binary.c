@@ -227,8 +227,8 @@ static void run_rows_f32(const struct nn_kernel_call *call, const struct binary 
 }
 
 /*
- * Computes `rows` rows of the output. Each call of a loop computes rows that are equally far apart
- * in both operands.
+ * Computes `rows` rows of the output. Each call of binary_q8() computes several rows whose distance
+ * is constant in each operand.
  */
 static void run_rows_q8(const struct nn_kernel_call *call, const struct binary *s, size_t row,
 			size_t rows)

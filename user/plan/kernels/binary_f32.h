@@ -40,7 +40,7 @@ static inline ALWAYS_INLINE TARGET VF operate_f32(enum nn_binary operation, VF x
 		return x * y;
 	case NN_BINARY_DIV:
 		return x / y;
-	/* MAX and MIN return y if x or y is NaN. If x is NaN, the result is therefore set to x. */
+	/* MAX and MIN return y if x or y is NaN, so x must be chosen explicitly if x is NaN. */
 	case NN_BINARY_MAX:
 		return choose_f32((bits_f32)(x != x), x, MAX(x, y));
 	case NN_BINARY_MIN:
@@ -60,7 +60,7 @@ static inline ALWAYS_INLINE TARGET void row_of_f32(enum nn_binary operation, boo
 	const VF low = SPLAT(b->low), high = SPLAT(b->high);
 	const VF x = SPLAT(*from_a), y = SPLAT(*from_b);
 	const bool clamps = operation != NN_BINARY_MAX && operation != NN_BINARY_MIN;
-	/* Local copies, so that the compiler knows that stores of results cannot change them. */
+	/* Copy fields: the compiler knows that stores of results cannot change local variables. */
 	const size_t count = b->count;
 	NUM *out = b->out;
 

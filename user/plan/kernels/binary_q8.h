@@ -70,7 +70,7 @@ static inline ALWAYS_INLINE TARGET void row_of_q8(enum nn_binary operation, bool
 						  const struct nn_binary_q8 *given,
 						  const struct factors_q8 *f, size_t row)
 {
-	/* A local copy, so that the compiler knows that stores of results cannot change it. */
+	/* Copy *given: the compiler knows that stores of results cannot change local variables. */
 	const struct nn_binary_q8 b = *given;
 	const uint8_t *from_a = b.a + row * b.a_stride, *from_b = b.b + row * b.b_stride;
 	uint8_t *out = b.out + row * b.count;
@@ -95,8 +95,8 @@ static inline ALWAYS_INLINE TARGET void row_of_q8(enum nn_binary operation, bool
 }
 
 /*
- * Each operation has compiled variants for operands with one element a row and for operands
- * without.
+ * Each operation is compiled in variants for operands with one element in each row (broadcast), and
+ * for operands with full rows.
  */
 static inline ALWAYS_INLINE TARGET void rows_of_q8(enum nn_binary operation,
 						   const struct nn_binary_q8 *b,

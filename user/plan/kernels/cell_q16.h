@@ -3,8 +3,8 @@
  * Functions for the cells of quantised LSTMs, for one instruction set; results equal those of
  * ops/quant.h bit for bit. This file is included after wide_q8.h. The includer defines TARGET,
  * LANES and DOT as in q8_pairs.h. DOT may add the products in any order, if each product is in
- * exactly one sum. MULTIPLY_Q15 does what nn_srdhm16() does, for vectors; both factors of a lane
- * are never INT16_MIN. multiply_q31() does what nn_srdhm() does, for a factor of at least 0.
+ * exactly one sum. MULTIPLY_Q15 computes nn_srdhm16() for each lane of two vectors; no lane has
+ * INT16_MIN in both vectors. multiply_q31() computes nn_srdhm() for a factor of at least 0.
  */
 #if !defined(DOT) || !defined(LANES) || !defined(MULTIPLY_Q15) || !defined(TARGET) || \
     !defined(WIDTH)
@@ -130,7 +130,7 @@ static inline ALWAYS_INLINE TARGET sums_q8 add_q16(sums_q8 a, sums_q8 b)
 	return choose_q16(((sum ^ a) & (sum ^ b)) >> 31, full, sum);
 }
 
-/* Divides like nn_rdp(): halves are rounded away from zero. */
+/* Divides by 2^exponent like nn_rdp(): halves are rounded away from zero. */
 static inline ALWAYS_INLINE TARGET sums_q8 divide_q16(sums_q8 x, int32_t exponent)
 {
 	const sums_q8 mask = (sums_q8){ 0 } + (int32_t)((UINT32_C(1) << exponent) - 1);
@@ -207,8 +207,8 @@ static inline ALWAYS_INLINE TARGET wide_q8 exp_quarter_q15(wide_q8 a)
 
 	tail = term + MULTIPLY_Q15(term, x + half_q15(tail + x2));
 	/*
-	 * The exact result is positive. A negative result is an overflow of 1.0, which becomes
-	 * INT16_MAX.
+	 * The exact result is positive, so a negative number is an overflow, and INT16_MAX is
+	 * returned instead.
 	 */
 	return choose_q15((wide_q8)(tail < 0), splat_q15(INT16_MAX), tail);
 }

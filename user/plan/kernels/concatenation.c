@@ -11,7 +11,8 @@
 #include "plan/kernels/fields.h"
 
 #define ENTRIES 256
-#define MAX_SAVED 60			/* maximum number of inputs of a saved step */
+/* maximum number of inputs of a step in a serialised plan */
+#define MAX_SAVED 60
 
 struct input {
 	size_t row;			/* bytes */

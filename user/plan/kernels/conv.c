@@ -2,8 +2,9 @@
 /*
  * Computes CONV_2D as a matrix product. If a window is one pixel, the product reads the input in
  * place. The elements of larger windows are copied to a row of the product. For floats with many
- * channels, each tap of the filter is a part of the product's depth, which is read in place. A tap
- * is copied only if it is partly outside the image, and not multiplied if it is wholly outside.
+ * channels, the product reads the pixels of each filter tap in place, as one part of its depth. The
+ * pixels of a tap are copied only if some are outside the image, and are not multiplied if all are
+ * outside.
  */
 #include <string.h>
 
@@ -17,17 +18,20 @@ enum { X, FILTER, BIAS };
 
 #define MIN_BLOCK_ROWS 14
 #define CHUNK 16			/* bytes that one memcpy() copies in copy_few_inside() */
-#define MAX_FEW 256			/* largest row that is copied in chunks */
+/* largest row of a window, in bytes, that is copied in chunks */
+#define MAX_FEW 256
 #define MIN_PART 16	/* minimum number of channels for reading taps in place */
 #define MAX_PARTS 64
-#define PART_BLOCK_ROWS 84		/* rows of a task: a multiple of the rows of all tiles */
+/* rows of a task: a multiple of the row counts of all tile sizes */
+#define PART_BLOCK_ROWS 84
 
 struct conv {
 	struct nn_gemm gemm;
 	struct nn_window window;
 	struct nn_image in;
 	bool direct;			/* each window is one pixel of the input */
-	bool in_parts;			/* each tap is a part of the depth, read in place */
+	/* each tap is a part of the product's depth; its pixels are read in place */
+	bool in_parts;
 	bool packs;			/* each execution packs the filter */
 	size_t copy_size;		/* bytes of scratch memory for copied windows */
 	uint8_t padding;		/* value of each byte of padding */
@@ -145,8 +149,8 @@ static char *copy_window(const struct conv *c, const char *in, int64_t y, int64_
 }
 
 /*
- * Returns how many adjacent windows, from row `y` and column `x` on, are inside the image. Reading
- * up to CHUNK bytes after any row of these windows must not leave the image.
+ * Returns the number of adjacent windows, from row `y` and column `x` on, that are inside the
+ * image. Windows for which reading CHUNK bytes after a row would leave the image do not count.
  */
 static size_t count_inside(const struct conv *c, int64_t y, int64_t x)
 {
@@ -154,7 +158,10 @@ static size_t count_inside(const struct conv *c, int64_t y, int64_t x)
 	int64_t last = y + (int64_t)(h->filter - 1) * h->dilation, most = (int64_t)w->in;
 	int64_t pixel = (int64_t)(c->in.c * c->gemm.element);
 
-	/* Each row of the image is followed by the bytes of the next row, except the last row. */
+	/*
+	 * Reading beyond the end of an image row is safe, except for the last row, because the next
+	 * row follows.
+	 */
 	if (last + 1 >= h->in || most * pixel < CHUNK)
 		most -= (CHUNK + pixel - 1) / pixel;
 	most -= w->filter;
@@ -288,8 +295,9 @@ static const char *tap_of(const struct conv *c, const struct pixels *p, size_t p
 }
 
 /*
- * Makes a tap a part of the product's depth: the part is in the input itself, or in a copy with 0
- * for padding. Returns false if the tap is outside the image for all output pixels.
+ * Describes a tap as a part of the product's depth: the part's pixels are in the input itself, or
+ * in a copy with 0 for padding. Returns false if the tap is outside the image for all output
+ * pixels.
  */
 static bool find_part(const struct conv *c, const struct pixels *p, uint32_t i, uint32_t j,
 		      char *copy, struct nn_gemm_part *part)

@@ -2,8 +2,8 @@
 /*
  * GROUPED_CONV_2D, TRANSPOSE_CONV_2D, and DEPTHWISE_CONV_2D with a multiplier above 1. The kernel
  * computes each of these convolutions as several matrix products, called parts. A part computes the
- * channels of one group, the outputs of a transposed convolution that use the same taps, or the
- * outputs of one input channel.
+ * outputs of one group of channels, the outputs of one input channel, or, in a transposed
+ * convolution, the outputs that use the same taps.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
 enum { X, FILTER, BIAS, SHAPE };
 
 #define MAX_INPUTS 16
-#define MAX_SPARSE 16			/* limit of strides that exceed the filter */
+#define MAX_SPARSE 16			/* maximum stride if the stride exceeds the filter's size */
 #define MAX_PHASES 4096			/* maximum number of parts, the product of both strides */
 #define MIN_BLOCK_ROWS 14
 /*
@@ -47,9 +47,11 @@ struct part {
 	struct span w;
 	uint32_t in_channel;		/* first input channel of the part */
 	uint32_t out_channel;
-	struct nn_gemm gemm;		/* product whose columns are the part's output channels */
+	/* matrix product whose columns are the part's output channels */
+	struct nn_gemm gemm;
 	size_t packed;			/* offset of the part's packed weights */
-	uint32_t first_task;	/* first task; a part without rows has no tasks */
+	/* index of the part's first task; a part without rows has no tasks */
+	uint32_t first_task;
 };
 
 struct parts {
@@ -86,8 +88,8 @@ struct parts {
 #define MAX_SAVED 32			/* maximum number of parts in a serialised plan */
 
 /*
- * For a transposed convolution, the window of a saved plan needs no check, because the kernel reads
- * only pixels in the image.
+ * The window of a transposed convolution in a serialised plan needs no check, because the kernel
+ * reads only pixels in the image.
  */
 #define NN_STATE struct parts
 static const struct nn_field fields[] = {
@@ -118,8 +120,8 @@ static struct span window_span(const struct nn_axis *a)
 
 /*
  * Returns the outputs inside the image that use the taps `phase`, `phase` + stride and so on. If
- * the stride exceeds the filter, some outputs depend on no input. The span of outputs without input
- * has one tap, and the tap is outside the image.
+ * the stride exceeds the filter, some outputs depend on no input. The span of outputs that depend
+ * on no input has a single tap outside the image.
  */
 static struct span phase_span(const struct nn_axis *a, uint32_t phase)
 {
@@ -291,8 +293,8 @@ static void set_product(const struct parts *s, const struct part *p, struct nn_g
 }
 
 /*
- * Divides the product of a part into tasks, and adds the part's needs to the packed weights and the
- * scratch memory of the step.
+ * Divides the product of a part into tasks, and adds the sizes that the part needs to the packed
+ * weights and the scratch memory of the step.
  */
 static void place_part(struct parts *s, struct part *p, struct nn_ready *ready)
 {
@@ -426,8 +428,8 @@ static void gather_filter(const struct parts *s, const struct part *p, const cha
 }
 
 /*
- * Converts the filters of a DEPTHWISE_CONV_2D to filters of a CONV_2D. The weights that a
- * DEPTHWISE_CONV_2D does not have become `zero`.
+ * Converts the filters of a DEPTHWISE_CONV_2D to filters of a CONV_2D. Each filter's weights for
+ * all input channels but its own are set to `zero`.
  */
 static void expand_filter(const struct parts *s, const struct part *p, uint8_t zero, const char *filter,
 			  char *to)

@@ -67,8 +67,8 @@ static inline ALWAYS_INLINE TARGET void sum_taps_f32(bool near, const NUM *in, s
 
 /*
  * Computes output columns [first, last), at least COLUMNS_F32 columns, for one vector of channels
- * from channel `c` on. The filter rows from `row` on, `height` of them, and all filter columns are
- * inside the image.
+ * from channel `c` on. All filter columns and the filter rows [row, row + height) are inside the
+ * image.
  */
 static inline ALWAYS_INLINE TARGET void inner_f32(const struct nn_depthwise_f32 *d, int height,
 						  bool near, size_t row, size_t c, size_t first,

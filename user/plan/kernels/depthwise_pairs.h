@@ -37,7 +37,7 @@ static inline ALWAYS_INLINE TARGET wide_q8 load_tap(const uint8_t *p, size_t cou
 
 /*
  * Computes `count` channels, from channel `c` on, of one or two output columns. The taps of the
- * first of these columns are `from` bytes after the pointers t->at.
+ * first output column are `from` bytes after the pointers t->at.
  */
 static inline ALWAYS_INLINE TARGET void run_block_pairs(const struct taps_q8 *t, int columns,
 							size_t from, size_t c, size_t count,

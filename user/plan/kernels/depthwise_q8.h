@@ -10,9 +10,9 @@
  *
  * Parameters are packed as blocks of 64 channels. A block has vectors with four bytes for each
  * channel, in the order of the planes: first the scales, then the taps by column and group of rows.
- * If pixels have no gaps in memory, an output row is processed as a series of blocks, and a block
- * may begin at any channel. Parameters are then packed for all blocks until a block begins at
- * channel 0 again.
+ * If pixels have no gaps in memory, the blocks of an output row run across pixels, so a block may
+ * begin at any channel. In this case, parameters are packed for all blocks until the next block
+ * would begin at channel 0 again.
  */
 #ifndef NN_PLAN_KERNELS_DEPTHWISE_Q8_H
 #define NN_PLAN_KERNELS_DEPTHWISE_Q8_H
@@ -33,19 +33,21 @@ struct depthwise_q8_layout {
 	size_t block_size;	/* bytes */
 	size_t packed;		/* size of all packed parameters */
 	size_t columns;		/* input columns that an output row reads, with padding */
-	size_t phase;		/* distance in bytes between two phases of the stride */
+	/* bytes of the columns whose indices have the same remainder modulo the stride */
+	size_t phase;
 	size_t plane;		/* distance in bytes between two planes */
 	size_t group_size;
 	size_t scratch;		/* size of the scratch memory */
 };
 
 /*
- * Returns the number of blocks until a block begins at channel 0 again; if pixels have gaps, the
- * number of blocks of a pixel.
+ * Returns the number of blocks until the next block would begin at channel 0 again; if pixels have
+ * gaps, this is the number of blocks of a pixel.
  */
 static inline size_t depthwise_q8_blocks(const struct nn_depthwise_q8 *d)
 {
-	size_t factor = d->channels & -d->channels;	/* largest power of 2 in `channels` */
+	/* largest power of 2 that divides `channels` */
+	size_t factor = d->channels & -d->channels;
 
 	if (d->channels != d->padded)
 		return (d->padded + DEPTHWISE_Q8_BLOCK - 1) / DEPTHWISE_Q8_BLOCK;

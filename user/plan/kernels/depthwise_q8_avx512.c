@@ -63,7 +63,7 @@ static TARGET void interleave_stretch(const struct nn_depthwise_q8 *d, const uin
 
 /*
  * Interleaves all input columns that an output row reads, and stores the columns in the planes of
- * the scratch memory, ordered by the phase of the stride.
+ * the scratch memory, grouped by the column index modulo the stride.
  */
 static TARGET void interleave_rows(const struct nn_depthwise_q8 *d,
 				   const struct depthwise_q8_layout *l)
@@ -99,8 +99,8 @@ static TARGET void interleave_rows(const struct nn_depthwise_q8 *d,
 }
 
 /*
- * Parameters of the loops that compute an output row. The struct is a local variable, so that the
- * compiler knows that stores of results cannot change it.
+ * Parameters of the loops that compute an output row. The struct is used as a local variable, which
+ * stores of results cannot change.
  */
 struct row {
 	const uint8_t *packed;
@@ -116,11 +116,12 @@ struct row {
 
 struct sums {
 	i32x16 acc[NN_DEPTHWISE_PLANES];
-	i32x16 ones[NN_DEPTHWISE_PLANES];	/* sums of inputs, for the filter's zero point */
+	/* sums of inputs, to be multiplied by the filter's zero point */
+	i32x16 ones[NN_DEPTHWISE_PLANES];
 };
 
 /*
- * Number of taps, after interleaving, of the most frequent filters: three columns and up to four
+ * Number of interleaved taps of the most frequent filters, which have three columns and up to four
  * rows.
  */
 #define FAST_TAPS 3

@@ -39,7 +39,10 @@ static inline ALWAYS_INLINE void add_products(int32x4_t sums[2], int16x8_t x, in
 	sums[0] = vmlal_s16(sums[0], vget_low_s16(x), vget_low_s16(w));
 	sums[1] = vmlal_high_s16(sums[1], x, w);
 #else
-	/* For the intrinsics, gcc 12 puts the lower halves of x and w in registers of their own. */
+	/*
+	 * Intrinsics would be slower, because gcc 12 copies the lower halves of x and w to
+	 * additional registers.
+	 */
 	__asm__("smlal %0.4s, %1.4h, %2.4h" : "+w"(sums[0]) : "w"(x), "w"(w));
 	__asm__("smlal2 %0.4s, %1.8h, %2.8h" : "+w"(sums[1]) : "w"(x), "w"(w));
 #endif
@@ -53,8 +56,7 @@ static uint8x8_t zero_of(const struct nn_depthwise_q8 *d)
 
 /*
  * Computes output columns [first, last), at least COLUMNS columns, for eight channels from channel
- * `c` on. The filter rows from `row` on, `height` of them, and all filter columns are inside the
- * image.
+ * `c` on. All filter columns and the filter rows [row, row + height) are inside the image.
  */
 static inline ALWAYS_INLINE void run_inner(const struct nn_depthwise_q8 *d, int height,
 					   int stride, bool is_signed, bool positive, size_t row,
@@ -163,8 +165,8 @@ INNER(far_3_signed, 3, 2, true)
 static inner_fn *find_inner(const struct nn_depthwise_q8 *d, size_t *row)
 {
 	/*
-	 * Indexed by signedness, by stride - 1, by whether three rows are inside the image, and by
-	 * nn_q8_is_positive().
+	 * The inner loops, indexed by signedness, by stride - 1, by whether three rows are inside
+	 * the image, and by nn_q8_is_positive().
 	 */
 	static inner_fn *const all[2][2][2][2] = {
 		{ { { near_2, near_2_positive }, { near_3, near_3_positive } },

@@ -27,14 +27,17 @@ struct dynamic {
 	enum kind kind;
 	enum nn_dynamic_form form;
 	/*
-	 * The product. The matrix product; for a depthwise convolution, it has only rows and
-	 * columns.
+	 * The matrix product. A depthwise convolution uses only the fields for sizes, zero point
+	 * and bounds.
 	 */
 	struct nn_gemm gemm;
 	struct nn_image in;		/* of a convolution */
 	struct nn_window window;
 	bool is_window;			/* each row of the product is a window, not one pixel */
-	/* Sizes in bytes of the parts of the scratch memory, in the order of the parts. */
+	/*
+	 * Sizes in bytes of the parts of the scratch memory; the parts have the order of these
+	 * fields.
+	 */
 	size_t rows_size;
 	size_t lines_size;		/* quantised lines of an image */
 	size_t sums_size;
@@ -64,7 +67,8 @@ static const struct nn_field fields[] = {
 struct columns {
 	const float *scales;
 	const float *biases;
-	const int32_t *sums;		/* sums of the weights, minus their zero point */
+	/* sums of the differences of the weights from their zero point */
+	const int32_t *sums;
 };
 
 static size_t padded(size_t columns)
@@ -77,7 +81,7 @@ static size_t taps_of(const struct dynamic *d)
 	return (size_t)d->window.h.filter * d->window.w.filter;
 }
 
-/* Returns the bytes of packed weights. */
+/* Returns the size of the packed weights in bytes. */
 static size_t weights_size(const struct dynamic *d, const struct nn_isa *isa)
 {
 	return nn_kernel_aligned(d->kind == DEPTHWISE ?
@@ -261,7 +265,7 @@ static void pack_columns(const struct nn_run *r, const struct dynamic *d,
 	}
 }
 
-/* Packs the taps of all channels, and subtracts the zero point. */
+/* Packs the taps of all channels, and subtracts the zero point from the taps. */
 static void pack_taps(const struct dynamic *d, const struct nn_tensor *weights, int16_t *to)
 {
 	const size_t taps = taps_of(d), channels = padded(d->gemm.columns);

@@ -101,7 +101,9 @@ static TARGET void quantize_f32(const struct nn_quantize_f32 *q)
 
 		whole += (ints_f32)(rest <= -half) - (ints_f32)(rest >= half) + (int32_t)q->zero;
 		bytes = BYTES_OF_INTS(whole);
-		/* Usually the vector is whole, and then the size of the copy is a constant. */
+		/*
+		 * For a whole vector, which is the usual case, the size of the copy is a constant.
+		 */
 		if (count == LANES)
 			memcpy(q->out + i, &bytes, LANES);
 		else
@@ -115,8 +117,8 @@ static inline ALWAYS_INLINE TARGET float add_lanes_f32(VF sum)
 	float lanes[LANES];
 
 	/*
-	 * The lanes are read one by one. If the whole vector were stored, the compiler would keep
-	 * the sum in memory during the preceding loop.
+	 * Read the lanes one by one. If the whole vector were stored, the compiler would keep the
+	 * sum in memory during the caller's loop.
 	 */
 	UNROLL
 	for (size_t i = 0; i < LANES; i++)

@@ -36,8 +36,8 @@ enum nn_field_rule {
 #define NN_MAX_FACTORS 4
 
 /*
- * A product of fields in a kernel's state. The product must not exceed a limit, or it is the number
- * of elements that a step accesses in an operand.
+ * A product of fields in a kernel's state. The product is a number that must not exceed a limit, or
+ * the number of elements that a step accesses in an operand.
  */
 struct nn_span {
 	bool is_output;
@@ -47,7 +47,8 @@ struct nn_span {
 	struct nn_ref base;
 	struct nn_ref element;		/* field whose value selects a digit of `sizes` */
 	union {
-		uint32_t sizes;		/* sizes of an element for each value, in four bits each */
+		/* element sizes: digit i of four bits is the size for value i */
+		uint32_t sizes;
 		uint32_t most;
 	};
 	struct nn_ref factors[NN_MAX_FACTORS + 1];
@@ -71,8 +72,9 @@ struct nn_field {
 			uint32_t span;	/* the largest allowed value is `low` + `span` */
 		} word;
 		struct {
-			uint32_t mask;	/* a bit for each value that keeps the rows; 0: any but 0 */
-			uint32_t skip;	/* number of following rows to skip for other values */
+			/* set of the values that keep the following rows; 0: all values but 0 */
+			uint32_t mask;
+			uint32_t skip;	/* number of following rows to skip for all other values */
 		} when;
 		float most;
 		struct nn_ref from;
@@ -183,7 +185,7 @@ struct nn_field {
 /* SPAN checks that an operand has at least as many elements as the product of the given factors. */
 #define SPAN(operand, element, ...)							\
 	NN_SPAN(NN_RULE_SPAN, operand, element, NN_FACTORS(__VA_ARGS__))
-/* SPAN_EACH checks a span that has, as one factor, a field of the current element of EACH. */
+/* SPAN_EACH checks a span; one factor of the span is a field of the current element of EACH. */
 #define SPAN_EACH(operand, element, array, field, factor)				\
 	NN_SPAN(NN_RULE_SPAN, operand, element,						\
 		.factors = { NN_REF(factor), NN_REF_EACH(array, field), { 0, 0, 0 } })
@@ -244,8 +246,8 @@ static inline uint64_t nn_times(uint64_t a, uint64_t b)
 uint32_t nn_step_save(const struct nn_ready *ready, uint32_t words[NN_SAVED_WORDS]);
 
 /*
- * Returns a bit mask of the inputs that a step reads when it runs. Returns 0 if a step with that
- * many inputs cannot be saved.
+ * Returns a bit mask of the inputs that a step reads when it runs. Returns 0 if the step has too
+ * many inputs to be saved.
  */
 uint64_t nn_step_reads(const struct nn_ready *ready);
 
@@ -253,7 +255,7 @@ uint64_t nn_step_reads(const struct nn_ready *ready);
  * Restores a step from untrusted words: fills in `state`, which must be zeros, and all members of
  * `ready` except `kernel`, `state` and `reads`. Returns false unless the step accesses only memory
  * within `bounds`, its packed weights and its scratch memory. The contents of the memory within
- * `bounds` must not matter.
+ * `bounds` must not affect which memory the step accesses.
  */
 bool nn_step_restore(const struct nn_kernel *kernel, const uint32_t *words, uint32_t count,
 		     const struct nn_bounds *bounds, struct nn_ready *ready, void *state);

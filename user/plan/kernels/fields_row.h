@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walks one row of a field table. No other code reads the untrusted words of saved steps. The
- * functions are inline: in kernels that networks use often, compilers treat the field table as
- * constants, which restores steps faster.
+ * Walks one row of a field table. Only the functions of this header read the untrusted words of
+ * saved steps. The functions are inline: in kernels that networks use often, compilers treat the
+ * field table as constants, which restores steps faster.
  */
 #ifndef NN_PLAN_KERNELS_FIELDS_ROW_H
 #define NN_PLAN_KERNELS_FIELDS_ROW_H

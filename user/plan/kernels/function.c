@@ -36,7 +36,10 @@ static const struct {
 	{ NN_OP_CAST, 0 }, { NN_OP_QUANTIZE, 0 }, { NN_OP_DEQUANTIZE, 0 },
 };
 
-/* The zero point and the bounds of QUANTIZE are within the largest difference of two bytes. */
+/*
+ * The absolute value of the zero point and of each bound of QUANTIZE is at most UINT8_MAX, the
+ * largest difference of two bytes.
+ */
 #define NN_STATE struct function
 static const struct nn_field fields[] = {
 	WORD(kind, 0, DEQUANTIZE), COUNT(count),
@@ -122,7 +125,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	       complete(f, ready);
 }
 
-/* Clamps fp16 numbers: adds -0, which changes no number, with the clamping loop of ADD. */
+/* Clamps fp16 numbers with the clamping loop of ADD; the loop adds -0, which changes no number. */
 static void clamp_fp16(const struct nn_isa *isa, const struct function *f, const uint16_t *in,
 		       uint16_t *out, size_t count)
 {

@@ -7,7 +7,8 @@
 
 enum { X, WEIGHTS, BIAS };
 
-#define TASKS_PER_THREAD 4	/* more than 1, so that faster threads can run more tasks */
+/* tasks per thread: more than 1, so that faster threads can run more tasks */
+#define TASKS_PER_THREAD 4
 #define ROW_TASKS 2		/* tasks per thread, if each task quantises its rows */
 #define ROW_UNIT 2	/* a task that quantises rows has a multiple of ROW_UNIT rows */
 /*
@@ -17,7 +18,8 @@ enum { X, WEIGHTS, BIAS };
  */
 #define MIN_LANE_PRODUCTS 50000
 #define MIN_WEIGHTS 200000
-#define PACK_COLUMNS 64		/* columns packed by one task: a multiple of a panel's */
+/* columns packed by one task: a multiple of the columns of a panel */
+#define PACK_COLUMNS 64
 
 static size_t divide(size_t a, size_t b)
 {
@@ -260,9 +262,9 @@ static void pack_rows_f16(size_t lanes, const uint16_t *rows, const uint16_t *bi
 }
 
 /*
- * Packs the int8 columns [first, first + count). The parameters of one panel's columns are read
- * together. If `r` is NULL, packs for int32 sums: without a bias, and for unsigned bytes with zero
- * point 0.
+ * Packs the int8 columns [first, first + count). The parameters of up to NN_Q8_CHANNELS columns are
+ * read at a time. If `r` is NULL, packs for int32 sums: without a bias, and for unsigned bytes with
+ * zero point 0.
  */
 static bool pack_columns_q8(const struct nn_run *r, const struct nn_tensor *from,
 			    const struct nn_gemm *g, const struct nn_isa *isa, size_t first,

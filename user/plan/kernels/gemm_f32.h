@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Matrix product of floats, for all instruction sets. The includer defines TARGET, LANES, ROWS, VF,
- * LOAD, STORE, STORE_SOME, SPLAT, MADD, ADD, MIN and MAX. If the instruction set has instructions
- * for them, the includer also defines CLAMP, and MADD_LANE, which multiplies by one lane of a
- * vector. If the elements are not float32, the includer also defines NUM, the type of an element,
- * and SUM_MOST. At most SUM_MOST products are summed in a vector before the sum is added to the
- * total.
+ * LOAD, STORE, STORE_SOME, SPLAT, MADD, ADD, MIN and MAX. The includer also defines CLAMP if the
+ * instruction set can clamp, and MADD_LANE if an instruction multiplies by one lane of a vector. If
+ * the elements are not float32, the includer also defines NUM, the type of an element, and
+ * SUM_MOST. At most SUM_MOST products are summed in a vector before the sum is added to the total.
  */
 #if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(MADD) || !defined(MAX) || \
     !defined(MIN) || !defined(ROWS) || !defined(SPLAT) || !defined(STORE) || \
@@ -48,8 +47,8 @@ static inline ALWAYS_INLINE TARGET void store_tile_f32(int vectors, VF low, VF h
 #define SPLITS 4
 
 /*
- * Adds `depth` products of a row and a panel. Returns the address of the first weight that was not
- * used.
+ * Adds `depth` products of a row and a panel. Returns the address of the weight after the last used
+ * weight.
  */
 static inline ALWAYS_INLINE TARGET const NUM *add_row_f32(int vectors, const NUM *a, size_t depth,
 							  const NUM *w,
@@ -124,7 +123,10 @@ static inline ALWAYS_INLINE TARGET void row_f32(int vectors, const struct nn_gem
 
 #define STEP_F32 8		/* elements of the depth that one step multiplies */
 
-/* Multiplies by element `at` of a step, which is in lane `lane` of the vector x. */
+/*
+ * Multiplies weights by element `at` of a step; the element is in lane `lane` of each row's vector
+ * x.
+ */
 #define STEP_LANE(at, lane)								\
 	do {										\
 		VF b[NN_PANEL_VECTORS];							\
@@ -141,8 +143,8 @@ static inline ALWAYS_INLINE TARGET void row_f32(int vectors, const struct nn_gem
 	} while (0)
 
 /*
- * Multiplies as much of the depth as can be read in whole vectors, and returns the number of
- * elements.
+ * Multiplies as many elements of the depth as can be read in whole vectors, and returns the number
+ * of these elements.
  */
 static inline ALWAYS_INLINE TARGET size_t steps_f32(int rows, int vectors, const NUM *a,
 						    size_t stride, size_t depth, const NUM *w,
@@ -195,8 +197,8 @@ static inline ALWAYS_INLINE TARGET void part_f32(int rows, int vectors, const NU
 						 VF acc[ROWS][NN_PANEL_VECTORS])
 {
 	/*
-	 * Every third row has a pointer; the next two rows are addressed from this pointer, with
-	 * the stride.
+	 * Only every third row has a pointer; the addresses of the next two rows are this pointer
+	 * plus one and two strides.
 	 */
 	const NUM *base[(ROWS + 2) / 3];
 	size_t k = steps_f32(rows, vectors, a, stride, depth, w, acc);
@@ -244,8 +246,9 @@ static inline ALWAYS_INLINE TARGET void end_piece_f32(int rows, int vectors,
 
 /*
  * Adds the products of elements [first, first + depth) of the depth, in pieces of SUM_MOST
- * elements. The division into pieces must not depend on the parts, because the parts depend on how
- * rows are divided into tasks. `acc` has the sums of the elements of piece `piece` so far.
+ * elements. Pieces begin at multiples of SUM_MOST and are independent of the parts, because the
+ * parts depend on the division of rows into tasks, and results must not. `acc` has the sums of the
+ * elements of piece `piece` so far.
  */
 static inline ALWAYS_INLINE TARGET size_t pieces_f32(int rows, int vectors, const NUM *a,
 						     size_t stride, size_t first, size_t depth,
@@ -319,8 +322,8 @@ static inline ALWAYS_INLINE TARGET void tile_f32(int rows, int vectors, bool par
 			acc[i][v] = ADD(total[i][v], acc[i][v]);
 #endif
 	/*
-	 * `low` and `high` are read before the first store, because the compiler must assume that a
-	 * store changes them.
+	 * Read g->low and g->high before the first store, because the compiler must assume that a
+	 * store changes g->low and g->high.
 	 */
 	low = SPLAT(g->low);
 	high = SPLAT(g->high);

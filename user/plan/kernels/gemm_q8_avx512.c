@@ -23,7 +23,7 @@
 #define STORE_TWO q8_store_two
 #define PRODUCT nn_gemm_q8_avx512
 
-/* Number of rows that are summed at a time. Lane i gets the sum of row i. */
+/* Number of rows that are summed at a time, one row in each lane. */
 #define SUM_ROWS 16
 
 /* Number of rows whose corrections for b's zero point are computed at a time. */
@@ -31,7 +31,7 @@
 
 /*
  * Adds the second 128 bits of a vector to the first, and the fourth 128 bits to the third. The
- * result has the two sums of x, then the two sums of y.
+ * result has the two sums of the parts of x, then the two sums of the parts of y.
  */
 static inline ALWAYS_INLINE TARGET i32x16 sum_parts(i32x16 x, i32x16 y)
 {

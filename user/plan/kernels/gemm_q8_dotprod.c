@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix product with DotProd, whose instruction multiplies four elements of the depth, of one
- * row and of four columns.
+ * Int8 matrix product with DotProd, whose instruction multiplies four elements of one row by four
+ * elements of each of four columns.
  */
 #if defined(__aarch64__)
 
@@ -15,7 +15,7 @@
 
 #include "plan/kernels/q8_neon.h"
 
-#define ROWS 7			/* rows of a tile of one panel */
+#define ROWS 7			/* number of rows of a tile that is one panel wide */
 #define ROWS_TWO 6
 #define GROUP 4
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix product with I8MM, whose instruction multiplies eight elements of the depth, of two
- * rows and of two columns.
+ * Int8 matrix product with I8MM, whose instruction multiplies eight elements of each of two rows by
+ * eight elements of each of two columns.
  */
 #if defined(__aarch64__)
 
@@ -15,9 +15,10 @@
 
 #include "plan/kernels/q8_neon.h"
 
-#define ROWS 8			/* rows of a tile of one panel */
+#define ROWS 8			/* number of rows of a tile that is one panel wide */
 #define ROWS_TWO 6
-#define PAIRS (ROWS / 2)	/* a vector has one group of bytes of both rows of a pair */
+/* number of pairs of rows; a vector has one group of bytes of each row of a pair */
+#define PAIRS (ROWS / 2)
 #define GROUP 8
 
 /*
