@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix product with NEON without extensions. Each step multiplies sixteen elements of the
- * depth, of one row and one column, and sums pairs of products.
+ * Int8 matrix product with NEON without extensions. Each step multiplies sixteen elements of one
+ * row by sixteen elements of one column, and sums pairs of products.
  */
 #if defined(__aarch64__)
 
@@ -18,8 +18,8 @@
 #define GROUP NN_Q8_SIGNED_GROUP
 
 /*
- * With TWICE, two products are summed in 16 bits; the sum does not overflow unless all four factors
- * are -128. With FLIPPED, unsigned bytes of the rows are converted to signed bytes.
+ * The kinds with TWICE sum two products in 16 bits; the sum does not overflow unless all four
+ * factors are -128. The kinds with FLIPPED convert unsigned bytes of the rows to signed bytes.
  */
 enum kind { SIGNED, SIGNED_TWICE, FLIPPED, FLIPPED_TWICE };
 
@@ -43,7 +43,9 @@ static inline ALWAYS_INLINE int32x4_t sum_lanes(const int32x4_t x[4])
 	return vpaddq_s32(vpaddq_s32(x[0], x[1]), vpaddq_s32(x[2], x[3]));
 }
 
-/* Multiplies a group of elements of `rows` rows by the group of eight columns. */
+/*
+ * Multiplies a group of elements of each of `rows` rows by the same group of each of eight columns.
+ */
 static inline ALWAYS_INLINE void add_group(int rows, enum kind kind, const int8x16_t x[ROWS],
 					   const uint8_t *w, int32x4_t acc[ROWS][8])
 {

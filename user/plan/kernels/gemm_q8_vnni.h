@@ -37,7 +37,7 @@ struct tile {
 	const int32_t *corrections;	/* for each row, the correction for b's zero point */
 	const void *panel;
 	uint8_t *c;
-	int32_t *sums;			/* NULL: the results are bytes */
+	int32_t *sums;			/* result as int32 sums; NULL: the results are bytes */
 	size_t columns;
 };
 
@@ -76,9 +76,9 @@ static inline ALWAYS_INLINE TARGET void load_four(int vectors, const int8_t *w, 
 #ifdef SPLITS
 /*
  * Adds the products of the spare bytes of a panel: halves of weights whose other halves are in the
- * panel. If the panel has too many places for spare bytes, also adds the products of all weights
- * `w`, split in two halves, and returns true. The positions of spare bytes may come from a damaged
- * file, so they are checked before they become addresses.
+ * panel. If more weights must be halved than the panel has spare bytes for, also adds the products
+ * of all weights `w` in two halves, and returns true. The positions of spare bytes may come from a
+ * damaged file, so add_spares() checks the positions before it computes addresses.
  */
 static inline ALWAYS_INLINE TARGET bool add_spares(int rows, int vectors, bool flips, size_t depth,
 						   const int8_t *w, const struct nn_q8_spares *s,

@@ -15,8 +15,9 @@
 #include "plan/kernels/layout_q8.h"
 
 /*
- * Elements [first, first + count) of the depth of a, for a product whose rows are not contiguous.
- * Elements of the depth that are in no part are 0 in all rows, and are not multiplied.
+ * A part of the rows of `a` in a product whose rows are not contiguous: elements [first, first +
+ * count) of the depth. Elements of the depth that are in no part are 0 in all rows, and are not
+ * multiplied.
  */
 struct nn_gemm_part {
 	const void *a;			/* row 0 */
@@ -28,21 +29,23 @@ struct nn_gemm_part {
 /*
  * Computes c = clamp(a * b + bias), where b and bias are packed. Each panel has 2 * lanes columns;
  * the last panel has `lanes` columns if these are enough. A panel of floats has the biases of its
- * columns, then a row of weights for each element of depth. All numbers of gemm_f32 are fp32. For
- * gemm_f16, all numbers are fp16, and a vector has twice as many lanes.
+ * columns, then a row of weights for each element of depth. All numbers of gemm_f32 are fp32. All
+ * numbers of gemm_f16 are fp16, and a vector of fp16 has twice as many lanes as a vector of floats.
  */
 struct nn_gemm_f32 {
 	size_t rows;
 	/*
-	 * True if the whole product has only one row. Sums for a single row are added in another
-	 * order, so one_row must not depend on how rows are divided into tasks.
+	 * True if the whole product has only one row. Products of a single row are summed in
+	 * another order than products of several rows, so one_row must not depend on how rows are
+	 * divided into tasks.
 	 */
 	bool one_row;
 	size_t columns;
 	size_t depth;
 	const void *a;
 	size_t a_stride;		/* elements between rows */
-	const struct nn_gemm_part *parts;	/* replaces `a` if not NULL; not with one_row */
+	/* If not NULL, the parts that replace `a`; must be NULL if one_row is set. */
+	const struct nn_gemm_part *parts;
 	size_t num_parts;
 	const void *panels;
 	void *c;
@@ -77,9 +80,10 @@ struct nn_depthwise_f32 {
 #define NN_DEPTHWISE_PLANES 4
 
 /*
- * The first channels of an output row, like nn_depthwise_f32, but of bytes. depthwise_q8.h
- * describes the layout in planes. In the layout "in pairs", a panel has two vectors of channels,
- * and its depth is the filter's taps, row by row. layout_q8.h describes the layout "in eights".
+ * The first channels of an output row of a depthwise convolution of bytes, like struct
+ * nn_depthwise_f32 for floats. depthwise_q8.h describes the layout in planes. In the layout "in
+ * pairs", a panel has two vectors of channels, and its depth is the filter's taps, row by row.
+ * layout_q8.h describes the layout "in eights".
  */
 struct nn_depthwise_q8 {
 	size_t channels;
@@ -149,7 +153,8 @@ struct nn_q8_factor {
 #define NN_Q8_SUM_BITS 20
 
 /*
- * Returns whether a factor is exactly 1/2, like that of the input with the larger scale in a sum.
+ * Returns whether a factor is exactly 1/2. In a sum, the input with the larger scale has the factor
+ * 1/2.
  */
 static inline bool nn_q8_halves(const struct nn_q8_factor *f)
 {
@@ -188,7 +193,8 @@ struct nn_quantize_f32 {
 	uint8_t *out;
 	float scale;
 	float zero;
-	float low;			/* lower bound before `zero` is added */
+	/* lower bound of the rounded quotient, before `zero` is added */
+	float low;
 	float high;
 };
 
@@ -297,7 +303,10 @@ struct nn_reduce_f32 {
 	float *out;
 };
 
-/* Selects what is written: the base, or the element divided by a power of the base. */
+/*
+ * The result of nn_response_f32 for an element: the element's base, or the element divided by a
+ * power of its base.
+ */
 enum nn_response_power { NN_RESPONSE_BASE, NN_RESPONSE_ONE, NN_RESPONSE_HALF,
 			 NN_RESPONSE_THREE_QUARTERS };
 
@@ -319,8 +328,8 @@ struct nn_response_f32 {
 };
 
 /*
- * Computes c = clamp(a * b + bias), for few rows of a. Each row of a and each column of b is
- * contiguous: `depth` floats.
+ * Computes c = clamp(a * b + bias), for few rows of a. Each row of a and each column of b is an
+ * array of `depth` contiguous floats.
  */
 struct nn_rows_f32 {
 	size_t rows;
@@ -347,8 +356,10 @@ struct nn_run;
  * An instruction set's int8 and uint8 GEMM: the layout of packed weights (pack_q8.h) and the loop.
  */
 struct nn_gemm_config {
-	uint32_t lanes;			/* number of columns whose weights are contiguous */
-	uint32_t group;			/* elements of depth whose weights are contiguous */
+	/* number of columns whose groups of weights are contiguous */
+	uint32_t lanes;
+	/* number of elements of the depth whose weights are adjacent for each column */
+	uint32_t group;
 	bool pads_rows;			/* rows of a are readable up to a multiple of `group` */
 	bool widens;			/* rows of a are widened to 16 bits in scratch memory */
 	bool splits;			/* struct nn_q8_spares follows each panel */
@@ -378,7 +389,11 @@ struct nn_depthwise_config {
 
 struct nn_isa {
 	const char *name;
-	bool (*runs)(void);		/* whether the CPU has the instruction set; NULL: always */
+	/*
+	 * Returns whether this CPU has the instruction set; NULL if every CPU has the instruction
+	 * set.
+	 */
+	bool (*runs)(void);
 	uint32_t lanes;			/* floats in a vector */
 	uint32_t tile_rows;		/* rows of gemm_f32's largest tile */
 	void (*gemm_f32)(const struct nn_gemm_f32 *g);

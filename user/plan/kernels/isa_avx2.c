@@ -95,7 +95,8 @@ static bool runs_avx2(void)
  */
 static bool runs_avx_vnni(void)
 {
-	static atomic_int known;	/* 0 if unknown, 1 for no, 2 for yes */
+	/* whether the CPU has AVX-VNNI: 0 if unknown, 1 for no, 2 for yes */
+	static atomic_int known;
 	int answer = atomic_load_explicit(&known, memory_order_relaxed);
 	uint32_t a = 0, b, c, d;
 

@@ -37,8 +37,8 @@
 #define MADD_LANE(a, lane, b, c) vfmaq_laneq_f16(c, b, a, lane)
 #else
 /*
- * For the intrinsic, gcc 12 generates two instructions; the first copies the lane to a whole
- * vector.
+ * For the intrinsic vfmaq_laneq_f16(), gcc 12 generates two instructions; the first instruction
+ * copies the lane to a whole vector.
  */
 #define MADD_LANE(a, lane, b, c) ({							\
 	float16x8_t sum_ = c;								\

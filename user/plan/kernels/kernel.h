@@ -65,7 +65,8 @@ struct nn_ready {
 	void *state;	/* state of the kernel, from calloc(); freed with the plan */
 	uint64_t reads;	/* bit mask of the inputs whose values this struct depends on */
 	size_t packed_size;		/* bytes of packed weights */
-	const void *packed;	/* packed weights; for one run, if they are not constants */
+	/* packed weights; valid for one run only if the weights are not constants */
+	const void *packed;
 	/*
 	 * Number of tasks that pack the weights in each execution. The number is 0 if the weights
 	 * are constants, which are packed only once.
@@ -111,7 +112,7 @@ struct nn_bounds {
 
 struct nn_kernel {
 	const char *name;
-	/* Operations that prepare() may accept: NN_TAKES() or NN_TAKES_ROWS(). */
+	/* The operations that prepare() may accept, set by NN_TAKES() or NN_TAKES_ROWS(). */
 	const int32_t *codes;
 	uint32_t num_codes;
 	uint32_t code_step;		/* distance in bytes between operation codes */
@@ -126,8 +127,8 @@ struct nn_kernel {
 	 * packed form may therefore depend only on types, shapes, scalars and `isa`, not on
 	 * `threads`.
 	 *
-	 * prepare() adds each tensor whose values it reads to ready->reads, even if it then rejects
-	 * the operation.
+	 * If prepare() reads the values of a tensor, prepare() adds the tensor to ready->reads,
+	 * even if prepare() rejects the operation.
 	 */
 	bool (*prepare)(struct nn_run *r, struct nn_ready *ready);
 	/*
@@ -140,7 +141,8 @@ struct nn_kernel {
 	 * Packs a part of weights that are not constants. All tensors of `r` have data. Tasks of
 	 * pack_task() may run concurrently; run() is called after all of these tasks. Returns false
 	 * for values that the kernel cannot handle; the reference code then runs the operation. In
-	 * a restored step, the tensors have only data, and pack_task() must accept all values.
+	 * a restored step, the tensors have data but no types and dimensions, and pack_task() must
+	 * accept all values.
 	 */
 	bool (*pack_task)(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
 			  void *scratch, void *packed);
@@ -173,7 +175,7 @@ struct nn_kernel {
 	 * the step, or if a size is too large.
 	 */
 	bool (*complete)(void *state, struct nn_ready *ready);
-	/* Maximum number of inputs of a restored step: NN_SAVED_INPUTS or fewer. */
+	/* Maximum number of inputs of a restored step, at most NN_SAVED_INPUTS. */
 	uint32_t inputs;
 	uint32_t more_outputs;		/* maximum number of outputs besides output 0 */
 	size_t state_size;
@@ -202,8 +204,8 @@ const struct nn_kernel nn_kernel_##which = {						\
 bool nn_kernel_enlarge(struct nn_ready *ready, size_t size);
 
 /*
- * Returns the kernel with a number, or NULL if no kernel has the number. Another build of the
- * library may number the kernels differently.
+ * Returns the kernel with a number, or NULL if no kernel has the number. The numbers of kernels are
+ * valid only in the same build of the library.
  */
 const struct nn_kernel *nn_kernel_at(uint32_t number);
 

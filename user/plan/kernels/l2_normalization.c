@@ -13,8 +13,9 @@
 #include "plan/kernels/fields.h"
 
 #define LEAST_NORM 1e-6f
-#define ONE 128			/* difference of the byte of 1 and the zero point */
-#define CONSTANT 255		/* byte of the value ONE, with zero point CONSTANT_ZERO */
+/* difference between the byte that encodes 1.0 and the zero point */
+#define ONE 128
+#define CONSTANT 255		/* byte that encodes 1.0 with the zero point CONSTANT_ZERO */
 #define CONSTANT_ZERO (CONSTANT - ONE)
 
 struct l2 {

@@ -106,8 +106,8 @@ static inline size_t nn_q8_column(size_t vector, size_t lane)
 }
 
 /*
- * Stores the sums of vector `vector` of a panel of `vectors` vectors; `to` is the address of the
- * panel's first column.
+ * Stores the sums of one vector of columns, number `vector` of a panel's `vectors` vectors. `to` is
+ * the address of the result for the panel's first column.
  */
 static inline __attribute__((always_inline)) void nn_q8_store_sums(int32_t *to, const void *sums,
 								   size_t lanes, size_t vector,
@@ -125,13 +125,14 @@ static inline size_t nn_q8_panel_size(size_t lanes, size_t vectors, size_t depth
 }
 
 /*
- * Follows each panel for instruction sets that sum two products in 16 bits, because such sums may
- * saturate. At the positions `places` in the depth, the panel has only half of each weight. The
- * other halves of split weights follow the list of positions.
+ * This structure follows each panel for instruction sets that sum two products in 16 bits, because
+ * these sums may saturate. At the positions `places` in the depth, the panel has only one half of
+ * each weight. The other halves of split weights follow the list of positions.
  */
 struct nn_q8_spares {
 	uint32_t count;
-	uint32_t too_many; /* more sums may saturate, so all weights are added in two halves */
+	/* more sums may saturate than `places` can list, so all weights are added in two halves */
+	uint32_t too_many;
 	uint32_t places[];		/* positions in the depth, multiples of NN_Q8_GROUP */
 };
 
@@ -140,7 +141,7 @@ static inline size_t nn_q8_most_spares(size_t depth)
 	return (depth / NN_Q8_GROUP + 15) / 8;
 }
 
-/* Returns the offset of the spare bytes, after struct nn_q8_spares and its places. */
+/* Returns the offset of the spare bytes, which follow the struct nn_q8_spares with its `places`. */
 static inline size_t nn_q8_places_size(size_t depth)
 {
 	return (nn_q8_most_spares(depth) * sizeof(int32_t) + sizeof(struct nn_q8_spares) + 63) / 64 * 64;
@@ -160,8 +161,9 @@ static inline int8_t *nn_q8_spare_bytes(const struct nn_q8_spares *s, size_t dep
 /*
  * The layout "in pairs" is for instruction sets that multiply 16-bit numbers. A panel of pairs
  * begins with the scales of two vectors of `lanes` columns. After the scales, the panel has two
- * signed weights of `weight` bytes of each column for each two elements of depth. nn_q8_column()
- * defines the order of columns. The element that completes the last pair is multiplied by 0.
+ * signed weights of each column for each two elements of depth; a weight has `weight` bytes.
+ * nn_q8_column() defines the order of columns. If the depth is odd, the last pair has an additional
+ * element, which is multiplied by 0.
  */
 #define NN_Q8_PAIR 2
 
@@ -169,8 +171,8 @@ static inline int8_t *nn_q8_spare_bytes(const struct nn_q8_spares *s, size_t dep
 #define NN_Q8_WIDE_ROWS 24
 
 /*
- * Returns a distance between widened rows for which the rows do not all use the same set of the
- * first-level cache.
+ * Returns a distance between widened rows that makes the rows use several sets of the first-level
+ * cache.
  */
 static inline size_t nn_q8_wide_stride(size_t depth)
 {

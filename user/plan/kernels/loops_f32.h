@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Defines all inner loops on floats for one instruction set, and LOOPS_F32, which sets the members
- * of struct nn_isa to these loops. The includer defines the macros that the headers included here
- * list.
+ * of struct nn_isa to these loops. The includer of loops_f32.h defines the macros that the headers
+ * included by loops_f32.h require.
  */
 #if !defined(LANES) || !defined(ROWS)
 #error "loops_f32.h needs: LANES ROWS"

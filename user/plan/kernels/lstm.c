@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM of floats: computes everything
- * after the matrix products, which recurrent.c computes.
+ * LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM of floats: computes the cells
+ * from the matrix products that recurrent.c computes.
  */
 #include <string.h>
 
@@ -380,8 +380,8 @@ static void run_step(const struct nn_kernel_call *call, void *arg, float *gates,
 }
 
 /*
- * Writes the states after the last step to the outputs. The output of the operation LSTM is also a
- * state. The output of LSTM for scratch memory is set to 0.
+ * Writes the states after the last step to the outputs. Output 3 of the operation LSTM is equal to
+ * the hidden state. Output 0 of LSTM, which is scratch memory, is set to 0.
  */
 static void write_states(const struct nn_kernel_call *call, const struct lstm *l,
 			 const float *hidden, const float *cell)

@@ -70,8 +70,8 @@ static inline ALWAYS_INLINE TARGET VF logistic_f32(VF x)
 }
 
 /*
- * Computes tanh x = (1 - e^-2|x|) / (1 + e^-2|x|). Near 0, where the formula loses digits, the
- * function computes a polynomial.
+ * Computes tanh x = (1 - e^-2|x|) / (1 + e^-2|x|). Near 0, where this formula for tanh loses
+ * digits, the function computes a polynomial.
  */
 static inline ALWAYS_INLINE TARGET VF tanh_f32(VF x)
 {
@@ -133,7 +133,7 @@ static inline ALWAYS_INLINE TARGET VF sin_f32(VF x)
 }
 
 /*
- * Rounds each lane toward minus infinity. Floats of at least 2^23 are integers, so they stay
+ * Rounds each lane toward minus infinity. Lanes of at least 2^23 are integers, so these lanes stay
  * unchanged.
  */
 static inline ALWAYS_INLINE TARGET VF floor_f32(VF x)

@@ -12,7 +12,7 @@
 
 #define NN_MATMUL_AXES 2
 
-/* Maximum number of elements of a factor that must be copied. */
+/* Maximum size of a factor, in elements, if the factor must be copied. */
 #define NN_MATMUL_COPY ((size_t)1 << 20)
 
 struct nn_matmul {
@@ -48,8 +48,8 @@ static inline uint32_t nn_matmul_tasks(const struct nn_matmul *m)
 }
 
 /*
- * The part of a task: offsets of its matrices in elements, its first column, and its number of
- * columns.
+ * The part of the product that a task computes: offsets of the task's matrices in elements, the
+ * first column, and the number of columns.
  */
 struct nn_matmul_task {
 	size_t x;

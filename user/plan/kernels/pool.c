@@ -13,7 +13,8 @@
 struct pool {
 	enum nn_pooling kind;
 	bool is_float;
-	bool clamps;			/* int8: the range is smaller than the type's */
+	/* for int8: results are clamped to a range smaller than the type's range */
+	bool clamps;
 	struct nn_image in;
 	struct nn_window window;
 	float low;
@@ -86,7 +87,9 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Running ---- */
 
-/* The pixels of the input in a window: `rows` rows and `columns` columns from pixel `first` on. */
+/*
+ * The input pixels of a window, which are `rows` rows and `columns` columns from pixel `first` on.
+ */
 struct cells {
 	size_t first;
 	size_t rows;

@@ -24,7 +24,7 @@ struct q8_scale {
 	__m512i shift;
 	__m512i round_even;
 	__m512i round_odd;
-	__mmask16 shifts;		/* channels whose shift is not 0 */
+	__mmask16 shifts;		/* mask of the channels whose shift is not 0 */
 };
 
 static inline ALWAYS_INLINE NN_TARGET_AVX512 struct q8_scale
@@ -45,9 +45,9 @@ q8_scale_load(const struct nn_q8_scale *s)
 
 /*
  * Scales accumulators. The upper half of the product of 2 * acc and the multiplier is acc *
- * multiplier / 2^31. The rounding terms contain half of the last place of the upper half, and half
- * of the last place after the shift. Negative ties of the shift are also rounded away from zero,
- * unless all negative values become the same byte.
+ * multiplier / 2^31. The rounding terms add half a unit in the last place of the upper half, and
+ * half a unit in the last place of the shifted result. Negative ties of the shift are also rounded
+ * away from zero, unless all negative values become the same byte.
  */
 static inline ALWAYS_INLINE NN_TARGET_AVX512 __m512i q8_scaled(__m512i acc,
 							       const struct q8_scale *s,
@@ -79,7 +79,7 @@ static inline ALWAYS_INLINE NN_TARGET_AVX512 void q8_store_two(uint8_t *c, __m51
 	x = _mm512_adds_epi16(x, _mm512_set1_epi16((int16_t)o->zero));
 	x = _mm512_max_epi16(x, _mm512_set1_epi16((int16_t)o->low));
 	x = _mm512_min_epi16(x, _mm512_set1_epi16((int16_t)o->high));
-	/* A masked store takes several times as long as an ordinary one. */
+	/* A masked store takes several times as long as a store without a mask. */
 	if (columns >= 2 * 16)
 		_mm256_storeu_si256((__m256i *)c, _mm512_cvtepi16_epi8(x));
 	else

@@ -38,8 +38,8 @@ static inline ALWAYS_INLINE int32x4_t q8_scaled(int32x4_t acc, int32x4_t multipl
 
 /*
  * Zero point and bounds of a quantised output, as vectors. Results are computed as differences from
- * the lower bound. With such differences, results below the lower bound saturate to 0, and signed
- * and unsigned outputs need the same code.
+ * the lower bound, so that results below the bound saturate to 0, and signed and unsigned outputs
+ * use the same code.
  */
 struct q8_bounds {
 	int16x8_t zero;		/* zero point - lower bound */
@@ -97,7 +97,7 @@ static inline ALWAYS_INLINE void q8_store_eight(uint8_t *out, int32x4_t x, int32
  */
 #define Q8_BLOCK 168
 
-/* Describes how the tail of a row is read, which is the last 0 to 15 elements of the depth. */
+/* Describes how to read the tail of a row. The tail is the last 0 to 15 elements of the depth. */
 struct q8_tail {
 	size_t depth;		/* number of elements before the tail */
 	size_t count;
@@ -117,7 +117,7 @@ static inline struct q8_tail q8_tail_of(size_t depth)
 	return t;
 }
 
-/* Loads fewer than 8 bytes. A call of memcpy() would save all vector registers. */
+/* Loads fewer than 8 bytes without memcpy(), because a call would save all vector registers. */
 static inline ALWAYS_INLINE uint64_t q8_load_few(const uint8_t *p, size_t count)
 {
 	uint64_t bytes = 0;
@@ -181,8 +181,8 @@ static inline void q8_correct_rows(const struct nn_gemm_q8 *g, bool flips, const
 #define Q8_ROWS 8
 
 /*
- * The arguments for multiplying rows by one or two panels. The struct is a local variable, so that
- * the compiler knows that stores of results cannot change it.
+ * The arguments for multiplying rows by one or two panels. The struct is used as a local variable,
+ * which stores of results cannot change.
  */
 struct q8_panel {
 	const uint8_t *a;
@@ -194,7 +194,8 @@ struct q8_panel {
 	size_t next;			/* distance in bytes between the weights of two panels */
 	uint8_t *c;
 	size_t c_stride;
-	int32_t *sums;			/* where to store sums; NULL: `c` gets bytes instead */
+	/* where to store sums; if NULL, bytes are stored in `c` instead */
+	int32_t *sums;
 	size_t sums_stride;
 	size_t columns;
 	int32x4_t bias[2 * Q8_EIGHTS];
@@ -252,8 +253,8 @@ static inline ALWAYS_INLINE void q8_panel_advance(struct q8_panel *p, size_t row
 }
 
 /*
- * Multiplies rows by one panel, or by two panels if the function can and more than eight columns
- * are left.
+ * Multiplies rows by one panel, or by two panels if the function supports two panels and more than
+ * eight columns are left.
  */
 typedef void q8_panel_fn(const struct q8_panel *p, size_t rows);
 
@@ -300,8 +301,8 @@ static inline ALWAYS_INLINE void q8_run_panels(const struct nn_gemm_q8 *g, size_
 }
 
 /*
- * Defines the product `name` by run_panel(), for instructions that multiply bytes of equal
- * signedness, `group` elements of depth at a time.
+ * Defines the function `name`, which computes a product with run_panel(). The instructions for the
+ * product multiply bytes of equal signedness, `group` elements of depth at a time.
  */
 #define Q8_PRODUCT(name, group)							\
 Q8_PANEL(run_unsigned, false, false)						\

@@ -50,7 +50,8 @@ static inline int32_t nn_q8_signed_zero(const struct nn_tensor *t)
 
 /*
  * Returns the term that rounds a 64-bit product before its upper half is shifted right. The term is
- * half of the last place of the result, plus half of the last place of the upper half.
+ * half a unit in the last place of the result, plus half a unit in the last place of the upper
+ * half.
  */
 static inline int64_t nn_q8_round(int32_t shift)
 {

@@ -172,9 +172,9 @@ static void run_block(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * Returns whether several threads compute a product faster than one. If the product of a single
- * step is too small for several threads, the other threads sleep during the steps, and waking a
- * thread takes longer.
+ * Returns whether several threads compute a product faster than one thread. The minimum size is
+ * larger if the products of single steps use only one thread: the other threads then sleep, and
+ * waking a thread takes time.
  */
 static bool is_shared(const struct nn_recurrent *l, size_t rows, size_t depth)
 {

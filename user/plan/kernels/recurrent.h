@@ -47,13 +47,15 @@ struct nn_recurrent {
 	bool is_alone;			/* the operation has only one cell */
 	bool single;	/* the layer has one step, and its state is not an output sequence */
 	bool packs;			/* each execution packs the weights */
-	uint32_t out;			/* output: number, first column to write, all columns */
+	/* the output's index, the first column to write, and the number of columns of the output */
+	uint32_t out;
 	uint32_t column;
 	uint32_t columns;
 
 	uint32_t chunk;			/* number of steps whose inputs are multiplied at a time */
 	size_t width;			/* number of floats of all gates of one step */
-	size_t packed;	/* offset in floats of all packed weights */
+	/* offset in floats of the layer's packed weights in the packed weights of the step */
+	size_t packed;
 	size_t input_size;
 	size_t aux_packed_size;
 	size_t recurrent_size;

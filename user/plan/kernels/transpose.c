@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * TRANSPOSE and CHANNEL_SHUFFLE of elements of 1, 2 or 4 bytes. If the last axis stays the last
- * axis, whole rows are copied. If the last axis moves, squares of elements are transposed, or, if
- * there are few columns, vectors of rows.
+ * axis, whole rows are copied. If the last axis moves, squares of elements are transposed. If a
+ * matrix has few columns, several rows are assembled in a vector.
  */
 #include <string.h>
 
@@ -299,8 +299,8 @@ static inline size_t pairs(const struct part *p, size_t element)
 }
 
 /*
- * Moves contiguous rows of two to four columns. Rows at the end that were not moved are left in
- * `p`.
+ * Moves contiguous rows of two to four columns. After the call, `p` describes the rows at the end
+ * that were not moved.
  */
 static void move_few(const struct transpose *t, struct part *p)
 {

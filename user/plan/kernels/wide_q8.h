@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Vectors of bytes that are widened to 16-bit numbers. The includer defines TARGET, LANES (of 32
- * bits) and the type wide_q8. If the compiler needs several instructions for an operation, the
- * includer also defines LOAD_BYTES, STORE_BYTES, or WIDE_OF_BYTES and WIDE_OF_SIGNED, which widen
- * unsigned and signed bytes.
+ * bits) and the type wide_q8. WIDE_OF_BYTES and WIDE_OF_SIGNED widen unsigned and signed bytes. The
+ * includer also defines LOAD_BYTES, STORE_BYTES, or both WIDE_OF macros if the instruction set does
+ * the operation in fewer instructions than the compiler's default code.
  */
 #if !defined(LANES) || !defined(TARGET)
 #error "wide_q8.h needs: LANES TARGET"
@@ -52,7 +52,7 @@ static inline ALWAYS_INLINE TARGET void store_bytes(uint8_t *p, bytes_q8 bytes, 
 
 /*
  * Loads `count` bytes at `p` as 16-bit numbers, with the zero point subtracted. Lanes after the
- * first `count` lanes have the value of byte 0.
+ * first `count` lanes have the value that results from a byte of 0.
  */
 static inline ALWAYS_INLINE TARGET wide_q8 load_wide(const uint8_t *p, size_t count, uint8_t flip,
 						     int32_t zero)

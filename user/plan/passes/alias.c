@@ -128,7 +128,10 @@ static bool split(struct compiled *c, const struct compiled_step *step)
 	return true;
 }
 
-/* Returns whether all axes before the axis in operand `scalar` have one element. */
+/*
+ * Returns whether all axes before an axis have one element; operand `scalar` has the number of the
+ * axis.
+ */
 static bool is_outermost(const struct compiled *c, uint32_t scalar, uint32_t operand)
 {
 	const struct nn_tensor *t = &c->tensors[operand];

@@ -20,9 +20,11 @@
 struct compiler {
 	struct compiled *c;
 	const struct nn_subgraph *s;
-	void **data;			/* by operand: values of a constant */
-	uint32_t *producers;	/* by operand: 1 + the step that writes it, or 0 */
-	void *zeros;			/* zeros that replace values not yet known */
+	/* data[i]: values of operand i; NULL if the values are unknown */
+	void **data;
+	/* producers[i]: 1 + number of the step that writes operand i, or 0 */
+	uint32_t *producers;
+	void *zeros;			/* zeros that are used in place of unknown values */
 	size_t zeros_size;
 	struct nn_tensor *inputs;
 	struct nn_tensor *outputs;
@@ -224,8 +226,8 @@ static bool add_operation(struct compiler *k, uint32_t index)
 	if (!set_zeros(k, o))
 		return false;
 	/*
-	 * If the shape rule has already computed a result, the result depends on values that are
-	 * not known yet.
+	 * A result that the shape rule has already computed is wrong, because the result depends on
+	 * values that are not known yet.
 	 */
 	fine = !nn_op_infer(&r) && !nn_run_result(&r);
 	for (uint32_t i = 0; fine && i < o->num_outputs; i++) {
@@ -266,8 +268,8 @@ static bool is_fusible(const struct compiler *k, uint32_t x, uint32_t y)
 }
 
 /*
- * Fuses the activation `step` into the operation that writes its input; returns false if that is
- * not possible.
+ * Fuses the activation `step` into the operation that writes the input of `step`; returns false if
+ * fusing is not possible.
  */
 static bool fuse(struct compiler *k, const struct compiled_step *step)
 {
@@ -442,8 +444,8 @@ static void place_weights(struct compiled *c, const char *next)
 }
 
 /*
- * Packs the weights of a step; if another plan has equal packed weights, shares those and frees the
- * new ones.
+ * Packs the weights of a step; if another plan has equal packed weights, shares the other plan's
+ * weights and frees the new weights.
  */
 static const void *pack_shared(const struct compiled *c, const struct nn_ready *ready,
 			       struct nn_run *r)
@@ -569,7 +571,7 @@ static const struct {
 	bool (*run)(struct compiler *k);
 } passes[] = {
 	{ "constants", set_constants },
-	{ "shapes", add_operations },	/* also computes operations on constants */
+	{ "shapes", add_operations },	/* this pass also computes operations on constants */
 	{ "fold", fold_steps },
 	{ "fuse", fuse_activations },
 	{ "places", place_operands },

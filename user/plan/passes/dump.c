@@ -78,7 +78,7 @@ static bool is_constant(const struct shown *d, uint32_t operand)
 	       (d->c && d->c->places[operand].constant);
 }
 
-/* Prints where the memory of an operand is, unless it has no memory yet. */
+/* Prints where the memory of an operand is, if the operand already has memory. */
 static void print_place(const struct shown *d, uint32_t operand)
 {
 	const struct place *p = d->c ? &d->c->places[operand] : NULL;
