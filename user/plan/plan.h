@@ -17,7 +17,8 @@ struct nn_plan;
 #define NN_PREFER_LOW_POWER 0
 
 struct nn_plan_options {
-	uint32_t preference;		/* 0 low power, 1 fast single answer, 2 sustained speed */
+	/* execution preference: 0 low power, 1 fast single answer, 2 sustained speed */
+	uint32_t preference;
 	uint64_t deadline_ns;		/* time of CLOCK_MONOTONIC; 0: no deadline */
 	/*
 	 * Name of the instruction set of the kernels (see nn_plan_kernels_at()), or "none" to
@@ -25,10 +26,11 @@ struct nn_plan_options {
 	 * set of the CPU is used.
 	 */
 	const char *kernels;
-	bool lazy;			/* compile in the first execution */
+	bool lazy;			/* compile the plan in its first execution */
 	/*
-	 * Limit in bytes for all cached plans of a model's sections; 0 means 256 MiB. Beyond the
-	 * limit, cached plans that are not in use are freed, the least recently used plan first.
+	 * Limit in bytes for all cached plans of a model's sections; 0 means 256 MiB. If the limit
+	 * is exceeded, cached plans that are not in use are freed, the least recently used plan
+	 * first.
 	 */
 	uint64_t sections_bytes;
 	/*
@@ -150,8 +152,9 @@ const struct nn_model *nn_plan_model(const struct nn_plan *plan);
 bool nn_plan_has_extensions(const struct nn_plan *plan);
 
 /*
- * Returns a subgraph with the arguments of executions: inputs, outputs, and the operands of both.
- * Members of the returned subgraph that do not describe arguments may be empty.
+ * Returns a subgraph with the arguments of executions: the inputs, the outputs, and the operands of
+ * all inputs and outputs. Members of the returned subgraph that do not describe arguments may be
+ * empty.
  */
 const struct nn_subgraph *nn_plan_main(const struct nn_plan *plan);
 
@@ -165,18 +168,18 @@ uint64_t nn_plan_fingerprint(void);
 enum nn_plan_stage {
 	/* the plan is lazy and was never executed, so it cannot be saved */
 	NN_PLAN_PUT_OFF,
-	NN_PLAN_READY,			/* compiled, or always interpreted */
+	NN_PLAN_READY,			/* the plan is compiled, or is always interpreted */
 	NN_PLAN_TUNED,
 };
 
 /*
- * Returns the state of a plan. A plan begins to tune itself after NN_PLAN_HOT executions. At most
- * NN_PLAN_TUNING executions are then measured: the first of them measure for each step whether all
- * threads or one thread is faster. The last executions of the tuning measure whether the chosen
- * numbers of threads make the whole plan faster. The plan keeps the chosen numbers only if the
- * whole plan becomes faster. The plan is tuned again after NN_PLAN_AGAIN more executions. Tuning
- * does not change results; the chosen numbers of threads are saved with the plan. A plan of one
- * thread is never tuned.
+ * Returns the state of a plan. A plan begins to tune itself after NN_PLAN_HOT executions. The
+ * tuning measures at most NN_PLAN_TUNING executions. The first executions of the tuning measure for
+ * each step whether all threads or one thread is faster. The last executions of the tuning measure
+ * whether the chosen numbers of threads make the whole plan faster. The plan keeps the chosen
+ * numbers of threads only if the whole plan becomes faster. The plan is tuned again after
+ * NN_PLAN_AGAIN more executions. Tuning does not change results; the chosen numbers of threads are
+ * saved with the plan. A plan of one thread is never tuned.
  */
 enum nn_plan_stage nn_plan_stage(const struct nn_plan *plan);
 
@@ -186,8 +189,8 @@ enum nn_plan_stage nn_plan_stage(const struct nn_plan *plan);
 
 /*
  * Creates the threads that all plans of this process share: one thread for each CPU except the
- * caller's. A process that may not create threads later must call this function first. If no one
- * calls this function, the first plan that needs threads creates the threads.
+ * caller's. A process that may not create threads later must call this function first. If the
+ * process does not call this function, the first plan that needs threads creates the threads.
  */
 void nn_plan_start_threads(void);
 

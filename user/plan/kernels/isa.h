@@ -80,7 +80,7 @@ struct nn_depthwise_f32 {
 #define NN_DEPTHWISE_PLANES 4
 
 /*
- * The first channels of an output row of a depthwise convolution of bytes, like struct
+ * The first channels of an output row of an int8 or uint8 depthwise convolution, like struct
  * nn_depthwise_f32 for floats. depthwise_q8.h describes the layout in planes. In the layout "in
  * pairs", a panel has two vectors of channels, and its depth is the filter's taps, row by row.
  * layout_q8.h describes the layout "in eights".

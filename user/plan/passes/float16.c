@@ -87,8 +87,8 @@ static bool is_product(const struct narrow *w, const struct nn_operation *o)
 }
 
 /*
- * Returns whether an operation is neutral: it can be computed in float16 or in float32. In float16,
- * a neutral operation has only one more rounding.
+ * Returns whether an operation is neutral: it can be computed in float16 or in float32. Computing a
+ * neutral operation in float16 instead of float32 adds only one rounding.
  */
 static bool is_neutral(const struct narrow *w, const struct nn_operation *o)
 {
@@ -116,7 +116,7 @@ static void choose(struct narrow *w, uint32_t index)
 /*
  * Chooses the operations to compute in float16: matrix products, neutral operations that read
  * results of chosen operations, and neutral operations whose results only chosen operations read.
- * Returns false if the model has no product that can be chosen.
+ * Returns false if the model has no matrix product that can be computed in float16.
  */
 static bool choose_all(struct narrow *w)
 {
@@ -188,7 +188,10 @@ static void add_operation(struct narrow *w, uint32_t index)
 		add_chosen(w, o);
 		return;
 	}
-	/* A CAST to float32 is dropped, because its input is the float16 operand. */
+	/*
+	 * A CAST to float32 is not added, because float16 operations read the CAST's float16 input
+	 * directly.
+	 */
 	if (is_widening(w, o)) {
 		w->facts[o->outputs[0]].fp16 = o->inputs[0];
 		w->r.is_there[o->outputs[0]] = false;

@@ -9,8 +9,10 @@
 
 /* Properties of an operand, for this pass. */
 struct fact {
-	uint32_t twin;			/* float32 operand that replaces it, or its own index */
-	bool rounded;			/* a CAST of the original model rounds it to float16 */
+	/* index of the float32 operand that replaces this operand, or this operand's index */
+	uint32_t twin;
+	/* a CAST of the original model rounds the operand to float16 */
+	bool rounded;
 };
 
 struct wide {

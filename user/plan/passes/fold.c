@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Folds steps of a compiled plan. A PAD becomes padding of the convolution or pooling that reads
- * its result. The pass removes pairs of steps that undo each other: a DEQUANTIZE with a QUANTIZE,
- * or two TRANSPOSEs.
+ * its result. The pass removes pairs of steps that cancel out: a DEQUANTIZE with a QUANTIZE, or two
+ * TRANSPOSEs.
  */
 #include <math.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static struct compiled_step *step_before(const struct folding *f,
 	return before->is_gone || before->output != step->input ? NULL : before;
 }
 
-/* A pair of these steps may undo each other. */
+/* Two TRANSPOSEs may cancel out. */
 static bool is_transpose(const struct compiled_step *step)
 {
 	return step->op->code == NN_OP_TRANSPOSE;
@@ -144,8 +144,8 @@ static float least_value(const struct folding *f, uint32_t operand)
 }
 
 /*
- * Returns whether a border with the value `value` has the same effect as the padding of the
- * operation that reads it.
+ * Returns whether a PAD's border with the value `value` has the same effect as the padding of the
+ * operation that reads the PAD's output.
  */
 static bool is_padding(const struct folding *f, enum nn_border border, uint32_t operand, float value)
 {
@@ -164,8 +164,8 @@ static void widen_tensors(struct nn_tensor *tensors, uint32_t count)
 }
 
 /*
- * Returns whether a step accepts the PAD's input with the border as its own padding, and then has
- * the same output shape as with the PAD.
+ * Returns whether a step can read the PAD's input and use the border as padding, without another
+ * shape of the step's output.
  */
 static bool is_same_with_border(const struct folding *f, const struct compiled_step *step)
 {
@@ -217,8 +217,8 @@ static void fold_pad(const struct folding *f, struct compiled_step *step)
 /* ---- DEQUANTIZE and QUANTIZE ---- */
 
 /*
- * Returns whether n * s / s rounds to n, for every n of eight bits, where s is the scale. For
- * scales from MIN_SCALE to MAX_SCALE, the error is less than 255 * 2^-22.
+ * Returns whether n * s / s rounds to n, for every n of eight bits, where s is the scale. The error
+ * of n * s / s is less than 255 * 2^-22 if s is from MIN_SCALE to MAX_SCALE.
  */
 static bool is_exact(const struct nn_tensor *x, const struct nn_tensor *y)
 {
@@ -232,7 +232,7 @@ static void fold_quantize(const struct folding *f, struct compiled_step *step)
 	struct compiled_step *before = step_before(f, step);
 	const struct nn_tensor *tensors = f->c->tensors;
 
-	/* Nothing is folded unless `before` and `step` undo each other. */
+	/* Fold only if `before` and `step` cancel out. */
 	if (!before || before->op->code != NN_OP_DEQUANTIZE || step->op->code != NN_OP_QUANTIZE ||
 	    !is_internal(f, before->input) ||
 	    !is_internal(f, step->output) || tensors[step->input].type != NN_TENSOR_FLOAT32 ||

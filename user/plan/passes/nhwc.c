@@ -35,8 +35,8 @@ struct nhwc {
 /* ---- What can be transposed ---- */
 
 /*
- * Returns the value of a constant list of `count` integers. Returns NULL if the operand is no such
- * list; the operation that reads it later reports the error.
+ * Returns the value of a constant list of `count` integers. Returns NULL if the operand is not a
+ * constant list of this length; the operation that reads the operand later reports the error.
  */
 static const void *ints_of(const struct nn_model *model, const struct nn_operand *o, uint32_t count)
 {
@@ -192,7 +192,6 @@ static uint32_t add_constant(struct nhwc *w, int32_t type, uint32_t rank, uint32
 
 static void add_permutation(struct nhwc *w, uint32_t from, uint32_t to, uint32_t permutation)
 {
-	/* A TRANSPOSE that a pass adds does not exist in the original model. */
 	rewrite_add(&w->r, NN_OP_TRANSPOSE, 2, 1, (uint32_t[]){ from, permutation }, &to);
 }
 
@@ -232,8 +231,8 @@ static void need_nchw(struct nhwc *w, uint32_t index)
 }
 
 /*
- * Returns the NHWC form of an operation's input: an image, or, for constants of all channels, a
- * vector.
+ * Returns the NHWC version of an operation's input. The NHWC version of constants for each channel
+ * is a vector.
  */
 static uint32_t transposed_input(struct nhwc *w, const struct nn_operation *o, uint32_t index)
 {
@@ -269,7 +268,9 @@ static void transpose_arguments(struct nhwc *w, const struct nn_model *from, uin
 	if (o->type == NN_OP_CONCATENATION) {
 		memcpy(&axis, nn_operand_value_of_count(from, &operands[o->inputs[last]], NN_INT32,
 							1, NULL), sizeof(axis));
-		/* An invalid axis is not changed; the operation later reports it. */
+		/*
+		 * An invalid axis is not changed; the CONCATENATION later reports the invalid axis.
+		 */
 		if (axis >= 0 && axis < 4)
 			axis = (int32_t)to_nchw[axis];
 		list[last] = add_constant(w, NN_INT32, 0, 0, &axis, sizeof(axis));
@@ -334,8 +335,8 @@ static void transpose_operation(struct nhwc *w, const struct nn_model *from,
 /* ---- Channels in another order ---- */
 
 /*
- * A channel shuffle: RESHAPE, TRANSPOSE and RESHAPE that change the order of channels from [rows,
- * columns] to [columns, rows].
+ * A channel shuffle consists of RESHAPE, TRANSPOSE and RESHAPE, and changes the order of channels
+ * from [rows, columns] to [columns, rows].
  */
 struct shuffle {
 	const struct nn_operation *last;
@@ -418,7 +419,6 @@ static void add_reshape(struct nhwc *w, uint32_t from, uint32_t to)
 	uint32_t shape = add_constant(w, NN_TENSOR_INT32, 1, o->rank, o->dims,
 				      o->rank * (uint32_t)sizeof(*o->dims));
 
-	/* A RESHAPE that a pass adds does not exist in the original model. */
 	rewrite_add(&w->r, NN_OP_RESHAPE, 2, 1, (uint32_t[]){ from, shape }, &to);
 }
 
@@ -503,9 +503,9 @@ struct nn_model *plan_nhwc(const struct nn_model *model)
 	if (model->num_subgraphs != 1 || model->num_extensions || !has_nchw(model))
 		return NULL;
 	/*
-	 * Each operation may add an NHWC operand and up to two constants. Three other operations
-	 * replace the three operations of a shuffle; these need two more operands and three
-	 * constants.
+	 * Each operation may add an NHWC operand and up to two constants. Three new operations
+	 * replace the three operations of a shuffle; the new operations need two more operands and
+	 * three constants.
 	 */
 	w = rewrite_create(model, &(struct rewrite_room){
 		.pass = sizeof(*w), .fact = sizeof(*w->facts), .operands = operands + constants,

@@ -18,8 +18,8 @@ struct rewrite {
 	uint8_t *bytes;			/* values of constants */
 	/* Number of operands of the original model. */
 	uint32_t first_operands;
-	bool *is_there;	/* by operand: the rewritten model has the operand's writer or value */
-	void *facts;			/* facts of a pass about each operand; first zeroed */
+	bool *is_there;	/* is_there[i]: the rewritten model has operand i's writer or value */
+	void *facts;			/* facts of a pass about each operand; initially zeros */
 };
 
 /* Sizes in bytes of a pass's structures, and numbers of elements that the pass adds. */
@@ -54,7 +54,8 @@ void rewrite_cast(struct rewrite *w, uint32_t from, uint32_t to);
 
 /*
  * Sets how many operations read each operand, and removes temporaries that no operation writes.
- * Returns the rewritten model if it passes all checks; otherwise frees it and returns NULL.
+ * Returns the rewritten model if the model passes all checks; otherwise frees the model and returns
+ * NULL.
  */
 struct nn_model *rewrite_end(struct rewrite *w);
 

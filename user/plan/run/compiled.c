@@ -303,7 +303,7 @@ static void pack_task(void *arg, uint32_t task, uint32_t thread)
 		p->refused = true;
 }
 
-/* Fills in the inputs of a step of a restored plan, to pack its weights. */
+/* Fills in the inputs of a step of a restored plan, so that the step's weights can be packed. */
 static void restored_run_init(const struct compiled_step *step, const struct context *x,
 			      struct nn_run *r)
 {
@@ -346,7 +346,7 @@ static void look(struct context *x, const struct nn_ready *ready, struct launch 
 
 /*
  * Returns false if the kernel rejects the values of this execution. A kernel that rejects values
- * has not written to an output.
+ * writes to no output.
  */
 static bool run_kernel(const struct compiled *c, const struct compiled_step *step, struct context *x,
 		       uint32_t threads)
@@ -378,7 +378,7 @@ static bool run_kernel(const struct compiled *c, const struct compiled_step *ste
 	return true;
 }
 
-/* Copies determining inputs that lie in the caller's memory to private memory. */
+/* Copies inputs that determine shapes or addresses from the caller's memory to private memory. */
 static bool stage(const struct compiled *c, const struct compiled_step *step, struct nn_run *r,
 		  struct nn_tensor *in)
 {
@@ -445,8 +445,8 @@ static bool run_reference(struct compiled *c, const struct compiled_step *step,
 }
 
 /*
- * Runs the fast kernel of a step, and measures its time for `tuning`. Returns false if the kernel
- * rejected the values.
+ * Runs the fast kernel of a step, and measures the kernel's time for `tuning`. Returns false if the
+ * kernel rejected the values of this execution.
  */
 static bool run_fast(const struct compiled *c, uint32_t index, struct context *x,
 		     struct tuning *tuning)
@@ -523,7 +523,7 @@ bool compiled_execute(struct compiled *c, struct nn_execution *e, enum nn_status
 	if (done && !*status)
 		tell_shapes(c, e);
 	/*
-	 * The times of the failed attempt are dropped, because the operations run again,
+	 * The times of a failed compiled execution are dropped, because the operations are then
 	 * interpreted.
 	 */
 	if (!done && e->times)

@@ -90,7 +90,8 @@ struct loop {
 	uint32_t condition;		/* subgraph */
 	uint32_t body;
 	uint32_t num_values;		/* number of the body's inputs */
-	uint32_t num_state;		/* the first values, replaced by the body's outputs */
+	/* number of the first values, which the body's outputs replace */
+	uint32_t num_state;
 	struct value *values;		/* value[num_values]: state, then constant values */
 	struct value *results;		/* value[num_state]: the body's outputs */
 	uint64_t start_ns;

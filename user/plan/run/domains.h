@@ -11,7 +11,7 @@
 /* A domain as a bit mask. If there are more than 32 domains, several domains have the same bit. */
 struct domain {
 	uint32_t bit;
-	uint32_t package;		/* bits of all domains in its package */
+	uint32_t package;		/* bits of all domains in the package of this domain */
 };
 
 /* The domains of all CPUs. The user of the structure frees `of` with free(). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Free blocks are in lists by size class; there are four classes for each power of two. A struct
- * block with the class precedes each block.
+ * block, which has the size class, precedes the memory of each block.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "plan/run/heap.h"
 #include "plan/run/pages.h"
 
-#define ALIGNMENT 64	/* for cache lines and the widest vectors */
+#define ALIGNMENT 64	/* alignment of blocks, for cache lines and the widest vectors */
 #define CLASSES (4 * 64)
 
 /* Blocks that were unused in this number of executions are returned to the system. */
@@ -38,8 +38,8 @@ struct block {
 };
 
 /*
- * Maximum number of idle heaps. If more executions run concurrently, the additional ones begin with
- * empty heaps.
+ * Maximum number of idle heaps. If more executions run concurrently, the additional executions
+ * begin with empty heaps.
  */
 #define HEAPS 8
 
@@ -50,9 +50,10 @@ struct heaps {
 
 struct heap {
 	struct block *free[CLASSES];
-	uint32_t count[CLASSES];	/* number of free blocks */
-	uint32_t spare[CLASSES];	/* smallest count[] since the last call of trim() */
-	uint32_t executions;		/* since the last trim() */
+	uint32_t count[CLASSES];	/* number of free blocks of each class */
+	/* smallest value of `count` since the last call of trim() */
+	uint32_t spare[CLASSES];
+	uint32_t executions;		/* number of executions since the last call of trim() */
 	uint64_t bytes;			/* total size of all blocks */
 	uint64_t counted;		/* bytes of this heap in heaps->bytes */
 	struct nn_run_memory scratch;
@@ -162,7 +163,7 @@ static void heap_destroy(struct heap *heap)
 {
 	if (!heap)
 		return;
-	/* The first call makes all blocks spare; the second call frees all spare blocks. */
+	/* The first trim() makes all blocks spare, and the second trim() frees all spare blocks. */
 	trim(heap);
 	trim(heap);
 	pages_free(heap->scratch.base, heap->scratch.size);

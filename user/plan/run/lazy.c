@@ -15,7 +15,8 @@ struct lazy {
 	pthread_mutex_t lock;
 	bool tried;			/* under the lock */
 	struct nn_plan *owned;		/* the compiled plan, or NULL */
-	_Atomic(const struct nn_plan *) plan;	/* `owned`, or the lazy plan if compiling failed */
+	/* the plan to execute: `owned`, or the lazy plan if compiling failed */
+	_Atomic(const struct nn_plan *) plan;
 };
 
 bool lazy_create(struct nn_plan *plan, const struct nn_plan_options *options)

@@ -41,7 +41,7 @@
 struct shaped {
 	struct nn_model model;
 	struct nn_subgraph subgraph;
-	struct nn_plan *plan;		/* NULL: compiling these shapes failed */
+	struct nn_plan *plan;		/* NULL if compiling the section for these shapes failed */
 	struct nn_plan_memory memory;	/* the plan's memory, without shared weights */
 	_Atomic(uint64_t) bytes;	/* memory of the plan at the last call of count_bytes() */
 	struct nn_operand operands[];
@@ -49,7 +49,7 @@ struct shaped {
 
 struct slot {
 	_Atomic(int32_t) users;
-	_Atomic(uint64_t) used_ns;	/* time of the last use */
+	_Atomic(uint64_t) used_ns;	/* time of the last use of the slot */
 	_Atomic(uint64_t) used_run;	/* number of the execution that last used the slot */
 	struct shaped *shaped;		/* NULL: empty */
 };
@@ -79,11 +79,13 @@ struct section {
 	uint32_t *outputs;		/* operands that the section writes and later steps read */
 	uint32_t num_inputs;
 	uint32_t num_outputs;
-	_Atomic(int32_t) wait;		/* number of misses to interpret before making a plan */
+	/* number of cache misses to interpret before the next plan is made */
+	_Atomic(int32_t) wait;
 	_Atomic(uint64_t) made_ns;	/* shortest time of making and running a plan; 0: unknown */
 	_Atomic(uint64_t) interpreted_ns;	/* shortest time of interpreting the section */
 	pthread_mutex_t lock;
-	int32_t penalty;		/* value of `wait` after the next decision */
+	/* the value that judge() last stored in `wait`, or 0; judge() doubles this value */
+	int32_t penalty;
 	uint32_t thrashes;		/* number of plans that replaced plans still wanted */
 	struct slot slots[SECTION_PLANS];
 };
@@ -103,11 +105,15 @@ struct fact {
 	uint32_t known;			/* section that computes the operand from constants alone */
 	uint32_t writer;		/* section that writes the operand */
 	uint32_t listed;		/* last section that lists the operand as an input */
-	bool is_needed;			/* used outside of the section that writes it */
+	/* the operand is used outside of the section that writes the operand */
+	bool is_needed;
 	bool is_leaving;		/* `is_needed` in an earlier division */
 };
 
-/* Returns whether no output shape depends on a determining input `o` of an operation. */
+/*
+ * Returns whether no output shape depends on `o`, an input that determines shapes or addresses of
+ * an operation.
+ */
 static bool determines_no_shape(const struct nn_op *op, const struct nn_operand *o)
 {
 	const struct nn_type_info *info = nn_type_info_of(o->type);
@@ -275,7 +281,10 @@ static bool finds_leaving(const struct graph *g, struct fact *facts)
 	return found;
 }
 
-/* Divides a subgraph again until no section computes a determining input of another section. */
+/*
+ * Repeats dividing a subgraph until no section computes an input that determines shapes or
+ * addresses in another section.
+ */
 static bool find_all(struct graph *g, struct fact *facts)
 {
 	for (uint32_t round = 0; round < MAX_ROUNDS; round++) {
@@ -596,8 +605,8 @@ static bool evict_one(struct section *holder, bool *missed)
 		}
 	}
 	/*
-	 * Waiting for another section's lock could be a deadlock, because its holder may wait for
-	 * this section's lock.
+	 * Waiting for another section's lock could be a deadlock, because the holder of the other
+	 * lock may wait for this section's lock.
 	 */
 	if (!oldest || (of != holder && pthread_mutex_trylock(&of->lock)))
 		return false;
@@ -629,8 +638,8 @@ static bool keep_limit(struct section *s)
 
 /*
  * Decides how many of the following cache misses are interpreted. Making plans may cost more time
- * than the plans save, if plans are never used again or replace wanted plans. The decision compares
- * the times of making plans and of interpreting.
+ * than the plans save, if plans are never used again or replace wanted plans. The function compares
+ * the time of making plans with the time of interpreting the section.
  */
 static void judge(struct section *s, bool has_plan, bool missed)
 {
@@ -694,9 +703,9 @@ static bool lock_until(pthread_mutex_t *lock, uint64_t deadline_ns)
 }
 
 /*
- * Returns the slot with the plan for the shapes of `values`; makes the plan if no slot has one.
- * While a plan is made, other threads can run cached plans. Returns NULL if the deadline passed, or
- * if the section must be interpreted.
+ * Returns the slot with the plan for the shapes of `values`; makes the plan if no slot has a plan
+ * for these shapes. While a plan is made, other threads can run cached plans. Returns NULL if the
+ * deadline passed, or if the section must be interpreted.
  */
 static struct slot *get_slot(struct section *s, const struct value *values, const struct run *run,
 			     bool *made)

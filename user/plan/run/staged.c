@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executes a serialised plan whose arguments differ from the compiled ones. A serialised plan has
- * no model that could be interpreted instead. Arguments that are not aligned are therefore copied.
- * If the memory of an output is too small, only the shapes are returned, which are known without an
+ * Executes a serialised plan whose arguments differ from the compiled arguments. Arguments that are
+ * not aligned are copied, because a serialised plan has no model that could be interpreted. If the
+ * memory of an output is too small, only the shapes are returned, which are known without an
  * execution.
  */
 #include <stdlib.h>
@@ -17,7 +17,8 @@ struct staged {
 	struct nn_execution *e;
 	struct nn_execution copy;
 	struct nn_arg *args;		/* arguments of `copy`: inputs, then outputs */
-	struct value *values;	/* in the order of `args`; a value owns its data if it is a copy */
+	/* values in the order of `args`; a value owns its data if the data is a copy */
+	struct value *values;
 };
 
 /* Checks that no argument is omitted, which serialised plans do not allow. */

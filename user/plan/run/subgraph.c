@@ -214,8 +214,8 @@ static enum nn_status run_step(struct frame *f, const struct step *step)
 }
 
 /*
- * Runs the section that begins at `step`, or, without a section, the step alone. Returns the number
- * of steps that ran.
+ * Runs the section that begins at `step`, or only the step if no section begins there. Returns the
+ * number of steps that belong to the section, or 1.
  */
 static uint32_t run_next(struct frame *f, const struct step *step, enum nn_status *status)
 {
@@ -237,8 +237,8 @@ static uint32_t run_next(struct frame *f, const struct step *step, enum nn_statu
 }
 
 /*
- * Sets the inputs. Fails if the shapes of the inputs, which may only now be known, contradict the
- * subgraph.
+ * Sets the inputs. Fails if the shapes of the inputs, which may be unknown before the execution,
+ * contradict the subgraph.
  */
 static enum nn_status set_inputs(struct frame *f, const struct value *inputs)
 {
@@ -282,7 +282,10 @@ static enum nn_status frame_init(struct frame *f)
 	const struct graph *g = f->graph;
 	struct heap *heap = f->run->heap;
 
-	/* Each array has one element more, so that size 0 does not look like a failure. */
+	/*
+	 * Allocate one more element than needed, so that an allocation of size 0 does not look like
+	 * a failure.
+	 */
 	f->values = heap_zeroed(heap, g->subgraph->num_operands, sizeof(*f->values));
 	f->inputs = heap_zeroed(heap, (size_t)g->max_inputs + 1, sizeof(*f->inputs));
 	f->outputs = heap_zeroed(heap, (size_t)g->max_outputs + 1, sizeof(*f->outputs));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The threads of this process that share the work of executions. A caller, the opener, opens a job
- * and runs tasks of the job. Idle helper threads join the job; without a job they spin for a
- * moment, and then sleep. The opener never waits for a helper thread that has not joined the job.
- * The opener wakes a few sleeping helpers, each of which wakes a few more. Helpers on CPUs that
- * share the opener's cache are woken first, then helpers on its package. The threads are not bound
- * to CPUs.
+ * and runs tasks of the job. Idle helper threads join the job; helper threads without a job spin
+ * for a moment, and then sleep. The opener never waits for a helper thread that has not joined the
+ * job. The opener wakes a few sleeping helpers, each of which wakes a few more. Helpers on CPUs
+ * that share the opener's cache are woken first, then helpers on the same package as the opener.
+ * The threads are not bound to CPUs.
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
@@ -27,8 +27,10 @@
 
 #define MAX_HELPERS 255
 #define MAX_JOBS 8		/* concurrent jobs; callers of further jobs get no helpers */
-#define SPIN_TURNS 64		/* turns between two reads of the clock */
-#define MAX_TASKS (1u << 31)	/* limit of a job's tasks, plus one for each thread */
+/* number of turns of a spinning thread between two reads of the clock */
+#define SPIN_TURNS 64
+/* a job has fewer tasks, so that the halves of job.next cannot overflow */
+#define MAX_TASKS (1u << 31)
 
 /*
  * Size of the stack of a helper thread. Kernels compiled without optimisation, as for fuzzers, need
@@ -39,15 +41,16 @@
 #endif
 
 /*
- * A job. Only the opener accesses the other fields before it sets `open`, and after it has cleared
- * `open` and `users` has become 0. A helper therefore increments `users` before it reads `open`.
+ * A job. While `open` is false and `users` is 0, only the opener accesses the other fields. A
+ * helper increments `users` before it reads `open`, so that the opener waits for the helper.
  */
 struct job {
 	_Atomic bool taken;
 	_Atomic bool open;
 	_Atomic uint32_t users;		/* number of helpers that use the job; a futex */
 	_Atomic uint32_t slots;		/* helpers that joined so far; number of the next helper */
-	_Atomic uint64_t next;		/* tasks taken from the front; upper half: from the end */
+	/* lower half: number of tasks taken from the front; upper half: from the end */
+	_Atomic uint64_t next;
 	_Atomic uint32_t unwoken;	/* number of helpers that may still be woken */
 	struct domain near;		/* domain of the opener's CPU */
 	uint32_t count;
@@ -74,7 +77,7 @@ static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t bits)
 
 /*
  * Wakes up to `count` threads that wait on a futex with any of the bits `bits`. Returns `count`
- * minus the number of threads that it woke.
+ * minus the number of woken threads.
  */
 static uint32_t futex_wake(_Atomic uint32_t *word, uint32_t count, uint32_t bits)
 {
@@ -90,7 +93,7 @@ static uint64_t taken(uint64_t next)
 
 /*
  * Runs tasks of a job until no task is left. Threads with odd numbers take tasks from the end of
- * the list. Because each thread takes tasks from one end, it often gets the same part of a tensor
+ * the list. A thread that always takes tasks from the same end often gets the same part of a tensor
  * in each job, and finds the part in its cache.
  */
 static void run_tasks(struct job *job, uint32_t thread)
@@ -240,8 +243,8 @@ static struct job *take_job(void)
 }
 
 /*
- * Closes a job and waits until all its helpers have left. Returns how long it waited for the
- * helpers.
+ * Closes a job and waits until all its helpers have left. Returns how long the caller waited for
+ * the helpers.
  */
 static uint64_t close_job(struct job *job)
 {
@@ -269,7 +272,7 @@ static bool is_shared(uint32_t count, uint32_t threads)
 	       (!atomic_load(&shared.alone_until) || clock_ns() >= atomic_load(&shared.alone_until));
 }
 
-/* Runs all tasks. Returns how long it waited for helpers at the end of the job. */
+/* Runs all tasks. Returns how long the caller waited for helpers at the end of the job. */
 static uint64_t run(threads_fn *fn, void *arg, uint32_t count, uint32_t threads)
 {
 	struct job *job = is_shared(count, threads) ? take_job() : NULL;

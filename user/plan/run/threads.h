@@ -15,7 +15,10 @@
  */
 #define THREADS_SPIN_NS 50000
 
-/* The number of sleeping threads that one thread wakes. Each woken thread wakes further threads. */
+/*
+ * The number of sleeping threads that one thread wakes. Each woken thread also wakes up to
+ * THREADS_FAN_OUT threads.
+ */
 #define THREADS_FAN_OUT 4
 
 /*
@@ -44,8 +47,8 @@ uint32_t threads_start(void);
 void threads_run(threads_fn *fn, void *arg, uint32_t count, uint32_t threads);
 
 /*
- * Runs tasks that may be long, like threads_run(). A long wait for helpers of such tasks does not
- * mean that other processes use the CPUs, so later jobs still use helpers.
+ * Runs tasks that may be long, like threads_run(). After a long wait for helpers,
+ * threads_run_long() lets later jobs use helpers, because long tasks also cause long waits.
  */
 void threads_run_long(threads_fn *fn, void *arg, uint32_t count, uint32_t threads);
 
