@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The cells of QUANTIZED_LSTM and QUANTIZED_16BIT_LSTM: indices of inputs and, for QUANTIZED_LSTM,
- * shapes and factors. The reference kernels of both operations and the fast kernel of
- * QUANTIZED_LSTM include this header.
+ * shapes and factors. The reference kernels of QUANTIZED_LSTM and QUANTIZED_16BIT_LSTM, and the
+ * fast kernel of QUANTIZED_LSTM, include this header.
  */
 #ifndef NN_OPS_QUANTIZED_LSTM_H
 #define NN_OPS_QUANTIZED_LSTM_H

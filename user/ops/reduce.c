@@ -87,8 +87,8 @@ static const void *reduced_last(struct nn_run *r, uint32_t *row)
 }
 
 /*
- * Defines a reduction for a type and an operation, which begins with `init` and loops over `row`
- * elements.
+ * Defines a function that reduces each group of `row` elements to one element; each reduction
+ * begins with `init`.
  */
 #define REDUCE(name, type, accumulator, init, combine, result)				\
 static void name(const void *data, void *to, uint32_t count, uint32_t row)		\

@@ -96,8 +96,8 @@ static inline uint8_t distance(const struct nn_softmax_q8 *s, uint8_t max, uint8
 }
 
 /*
- * With fewer than FEW elements, the exponential of each element is divided by the sum. With more
- * elements, each of the 256 exponentials in the table is divided once.
+ * With fewer than FEW elements, the exponential of each element is divided by the sum. With at
+ * least FEW elements, each of the 256 exponentials in the table is divided once.
  */
 #define FEW 256
 

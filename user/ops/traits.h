@@ -15,7 +15,7 @@
 enum nn_border {
 	NN_BORDER_NONE,
 	NN_BORDER_ZERO,		/* of zeros */
-	/* of values that are at most the smallest possible value of the image */
+	/* a border of values that are at most the smallest possible value of the image */
 	NN_BORDER_LEAST,
 };
 
@@ -50,8 +50,8 @@ struct nn_traits {
 
 	/*
 	 * The inputs from which the operation computes addresses do not affect the output's shape,
-	 * and zeros are valid values for these inputs. If the values of these inputs are unknown
-	 * until the operation runs, the operation copies and checks the values.
+	 * and zeros are valid values for these inputs. If the values that determine addresses are
+	 * unknown until the operation runs, the operation copies and checks these values.
 	 */
 	bool determines_no_shape;
 	/*
@@ -93,7 +93,7 @@ uint32_t nn_run_activation(const struct nn_run *r);
 
 /*
  * Returns the position of an operation's NCHW flag among its inputs, or 0 if the operation has no
- * such flag. The flag is optional: the returned position can be beyond the last input.
+ * such flag. The NCHW flag is optional, so the returned position can be beyond the last input.
  */
 uint32_t nn_operation_layout(const struct nn_subgraph *s, const struct nn_operation *o);
 

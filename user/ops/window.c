@@ -26,7 +26,8 @@ struct nn_window_args nn_window_args(uint32_t tensors, uint32_t own, bool explic
 
 /*
  * Returns the positions of a windowed operation's parameters among its inputs. Padding is implicit
- * if a BOOL is at `flag`, the position of the implicit form's NCHW flag.
+ * if the input at `flag` is a BOOL; `flag` is the position of the NCHW flag in the form with
+ * implicit padding.
  */
 static struct nn_window_args args_of(const struct nn_traits *traits, uint32_t num_inputs,
 				     uint32_t flag, int32_t type_of_flag)
@@ -137,7 +138,7 @@ static enum nn_status set_out(const struct nn_run *r, struct nn_axis *a, int64_t
 
 static const uint32_t no_border[2];
 
-/* Infers an axis. Axis 0 is w and axis 1 is h, as in the order of the parameters. */
+/* Infers an axis. Axis 0 is the width and axis 1 is the height, as in the order of the strides. */
 static enum nn_status infer_axis(const struct nn_run *r, const struct nn_window_args *args,
 				 uint32_t axis, struct nn_axis *a)
 {

@@ -25,7 +25,7 @@ struct nn_window_args {
 
 /*
  * Returns the positions of the parameters of a window among the inputs, after `tensors` tensors.
- * `own` is the number of parameters that only this operation has.
+ * `own` is the number of parameters that are not common to all windowed operations.
  */
 struct nn_window_args nn_window_args(uint32_t tensors, uint32_t own, bool explicit_padding);
 

@@ -26,8 +26,9 @@ struct step {
 struct graph {
 	const struct nn_subgraph *subgraph;
 	struct step *steps;		/* step[num_operations] */
-	struct value *initial;		/* value[num_operands]: declarations and constants */
-	uint32_t *outputs;	/* uint32_t[num_operands]: 1 + index among outputs, or 0 */
+	/* value[num_operands] before an execution: declarations and constants */
+	struct value *initial;
+	uint32_t *outputs;	/* outputs[i]: 1 + the index of operand i among the outputs, or 0 */
 	uint32_t *releases;		/* the lists step.releases of all steps */
 	uint32_t max_inputs;		/* largest number of inputs of an operation */
 	uint32_t max_outputs;
@@ -180,8 +181,8 @@ void lazy_free(struct lazy *lazy);
 const struct nn_plan *lazy_get(const struct nn_plan *plan);
 
 /*
- * Returns the plan to execute, but compiles nothing: returns a lazy plan itself if it was never
- * executed.
+ * Returns the plan to execute, but compiles nothing: returns a lazy plan itself if the lazy plan
+ * was never executed.
  */
 const struct nn_plan *lazy_plan(const struct nn_plan *plan);
 

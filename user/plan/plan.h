@@ -11,7 +11,7 @@
 struct nn_plan;
 
 /*
- * The preference for which a plan uses only one thread. Plans with another preference use all
+ * Plans with this execution preference use only one thread. Plans without this preference use all
  * threads of the process.
  */
 #define NN_PREFER_LOW_POWER 0
@@ -126,8 +126,8 @@ void nn_plan_image_free(struct nn_plan_image *image);
  *
  * Returns NN_GENERAL_FAILURE with the reason if a part is damaged, if the parts do not belong
  * together, or if they come from another build or another CPU. Returns NN_INVALID_ARGUMENT for a
- * data part that is not aligned, and for options that nn_plan_create() rejects. Loading may also
- * return NN_MISSED_DEADLINE_PERSISTENT and NN_OUT_OF_MEMORY.
+ * data part that is not aligned, and for options that nn_plan_create() rejects. Loading a plan may
+ * also return NN_MISSED_DEADLINE_PERSISTENT and NN_OUT_OF_MEMORY.
  */
 enum nn_status nn_plan_load(const void *model, size_t model_size, const void *data,
 			    size_t data_size, const struct nn_plan_options *options,

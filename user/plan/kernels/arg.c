@@ -77,7 +77,7 @@ struct best_f32 {
 
 /*
  * Converts a number to a key, so that the number with the largest key is the extreme. For ARGMIN,
- * the key of NaN is the largest one. For ARGMAX, NaN stays NaN, and a comparison never finds NaN
+ * the key of NaN is the largest key. For ARGMAX, NaN stays NaN, and a comparison never finds NaN
  * larger than a number.
  */
 static inline ALWAYS_INLINE f32x4 key_of(bool is_min, four bits)

@@ -86,8 +86,8 @@ static bool encode(double factor, struct nn_q8_factor *f)
 }
 
 /*
- * Sets the scale factors of an int8 operation. The int8 operations ADD and SUB add at twice the
- * larger scale of both operands, with 20 additional bits.
+ * Sets the scale factors of an int8 operation. For int8, ADD and SUB convert both operands to twice
+ * the larger scale, with 20 additional bits, before adding.
  */
 static bool set_factors(const struct nn_run *r, struct nn_binary_q8 *q)
 {

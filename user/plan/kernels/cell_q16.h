@@ -248,7 +248,10 @@ static inline ALWAYS_INLINE TARGET wide_q8 reciprocal_q15(wide_q8 a)
 	return x;
 }
 
-/* Returns x * 2^shift, saturated at INT16_MAX. Small negative values of x are allowed. */
+/*
+ * Returns x * 2^shift, saturated at INT16_MAX. Negative values of x must be small, because they are
+ * not saturated.
+ */
 static inline ALWAYS_INLINE TARGET wide_q8 shift_q15(wide_q8 x, int shift)
 {
 	return choose_q15((wide_q8)(x > splat_q15(INT16_MAX >> shift)), splat_q15(INT16_MAX),

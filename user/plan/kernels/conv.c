@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Computes CONV_2D as a matrix product. If a window is one pixel, the product reads the input in
- * place. The elements of larger windows are copied to a row of the product. For floats with many
- * channels, the product reads the pixels of each filter tap in place, as one part of its depth. The
- * pixels of a tap are copied only if some are outside the image, and are not multiplied if all are
- * outside.
+ * place. If a window has several pixels, the elements of the window are copied to a row of the
+ * product. For floats with many channels, the product reads the pixels of each filter tap in place,
+ * as one part of its depth. The pixels of a tap are copied only if some are outside the image, and
+ * are not multiplied if all are outside.
  */
 #include <string.h>
 
@@ -150,7 +150,8 @@ static char *copy_window(const struct conv *c, const char *in, int64_t y, int64_
 
 /*
  * Returns the number of adjacent windows, from row `y` and column `x` on, that are inside the
- * image. Windows for which reading CHUNK bytes after a row would leave the image do not count.
+ * image. A window does not count if reading CHUNK bytes after one of the window's rows would leave
+ * the image.
  */
 static size_t count_inside(const struct conv *c, int64_t y, int64_t x)
 {

@@ -24,8 +24,8 @@ enum { X, FILTER, BIAS, SHAPE };
 #define MIN_MULTIPLIER_Q8 3
 /*
  * Maximum number of input channels for which an int8 DEPTHWISE_CONV_2D is computed as a CONV_2D;
- * each filter is 0 for all but one channel. For floats, expanding the filters would be wrong,
- * because 0 times infinity is NaN.
+ * each filter of the CONV_2D is 0 for all input channels but one. For floats, expanding the filters
+ * would be wrong, because 0 times infinity is NaN.
  */
 #define MAX_EXPANDED 4
 
@@ -77,7 +77,7 @@ struct parts {
 	size_t result_size;
 	size_t filter_size;		/* size of the largest filters of a part */
 	uint8_t padding;		/* value of each byte of padding */
-	bool in_order;			/* a part computes all pixels of some channels */
+	bool in_order;			/* each part computes all pixels of its output channels */
 	bool is_single;			/* output pixel i reads only input pixel i */
 	bool packs;			/* each execution packs the filters */
 	struct nn_gemm gemm;		/* fields with the same value in all parts */
@@ -167,8 +167,8 @@ static void set_groups(struct parts *s)
 }
 
 /*
- * Makes each part compute the outputs that use the same taps. The number of parts is the product of
- * both strides.
+ * Makes each part compute the outputs that use the same taps of the filter. The number of parts is
+ * the product of both strides.
  */
 static void set_phases(struct parts *s)
 {

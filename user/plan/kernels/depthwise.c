@@ -61,7 +61,10 @@ static size_t block_f32(const struct depthwise *d)
 	return most < NN_MAX_LANES ? NN_MAX_LANES : most;
 }
 
-/* Members that nn_depthwise_f32 and nn_depthwise_q8 share, and that depend on the window. */
+/*
+ * Initialises the members that nn_depthwise_f32 and nn_depthwise_q8 share and that depend on the
+ * window.
+ */
 #define WINDOW(d)									\
 	.channels = (d)->in.c, .height = (d)->window.h.filter, .width = (d)->window.w.filter,	\
 	.in_width = (d)->window.w.in, .out_width = (d)->window.w.out,			\

@@ -43,8 +43,8 @@ static inline ALWAYS_INLINE TARGET void store_f32(NUM *p, VF v, size_t count)
 #define NEAR_F32 (COLUMNS_F32 + FAST_F32 - 1)	/* input columns of COLUMNS_F32 windows */
 
 /*
- * Adds one row of a fast filter to the sums of COLUMNS_F32 windows. If `near`, neighbouring windows
- * share input columns.
+ * Adds the products of one row of a filter that has a fast path to the sums of COLUMNS_F32 windows.
+ * If `near`, neighbouring windows share input columns.
  */
 static inline ALWAYS_INLINE TARGET void sum_taps_f32(bool near, const NUM *in, size_t tap,
 						     size_t step, const size_t *taps,
@@ -196,9 +196,8 @@ static inline ALWAYS_INLINE TARGET size_t edge_f32(const struct nn_depthwise_f32
 }
 
 /*
- * Calls edge_f32() for a window whose columns [first, first + taps) are inside the image, if the
- * window has EDGE_F32 or CORNER_F32 taps in the image. For any other number of taps, computes
- * nothing and returns `c`.
+ * Calls edge_f32() if the window has EDGE_F32 or CORNER_F32 taps inside the image, otherwise only
+ * returns `c`. The window's columns [first, first + taps) are inside the image.
  */
 static TARGET size_t small_f32(const struct nn_depthwise_f32 *d, size_t x, size_t first,
 			       size_t taps, size_t c)

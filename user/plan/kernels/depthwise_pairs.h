@@ -11,7 +11,7 @@
 
 /*
  * Number of vectors of channels that are computed for a whole output row before the next channels.
- * The weights of this number of vectors fit in the first-level cache.
+ * The weights of DEPTHWISE_BLOCKS vectors of channels fit in the first-level cache.
  */
 #define DEPTHWISE_BLOCKS 8
 

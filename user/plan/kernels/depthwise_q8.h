@@ -11,8 +11,8 @@
  * Parameters are packed as blocks of 64 channels. A block has vectors with four bytes for each
  * channel, in the order of the planes: first the scales, then the taps by column and group of rows.
  * If pixels have no gaps in memory, the blocks of an output row run across pixels, so a block may
- * begin at any channel. In this case, parameters are packed for all blocks until the next block
- * would begin at channel 0 again.
+ * begin at any channel. If pixels have no gaps, parameters are packed for all blocks until the next
+ * block would begin at channel 0 again.
  */
 #ifndef NN_PLAN_KERNELS_DEPTHWISE_Q8_H
 #define NN_PLAN_KERNELS_DEPTHWISE_Q8_H

@@ -27,8 +27,8 @@ struct dynamic {
 	enum kind kind;
 	enum nn_dynamic_form form;
 	/*
-	 * The matrix product. A depthwise convolution uses only the fields for sizes, zero point
-	 * and bounds.
+	 * The matrix product. A depthwise convolution uses only the sizes, the zero point and the
+	 * bounds of the product.
 	 */
 	struct nn_gemm gemm;
 	struct nn_image in;		/* of a convolution */

@@ -72,7 +72,10 @@ struct nn_field {
 			uint32_t span;	/* the largest allowed value is `low` + `span` */
 		} word;
 		struct {
-			/* set of the values that keep the following rows; 0: all values but 0 */
+			/*
+			 * bit set of the values for which the following rows apply; 0: all values
+			 * but 0
+			 */
 			uint32_t mask;
 			uint32_t skip;	/* number of following rows to skip for all other values */
 		} when;

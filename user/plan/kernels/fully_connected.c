@@ -14,7 +14,7 @@ enum { X, WEIGHTS, BIAS, ACTIVATION };
 enum weights { PACKED, PACKED_EACH_RUN, PLAIN };
 
 #define MAX_ROWS 56	/* rows of a block, which stay in the cache while weights are read */
-/* maximum number of rows for which packing weights takes longer than it saves */
+/* maximum number of rows for which packing weights takes more time than it saves */
 #define MAX_PLAIN_ROWS 4
 /*
  * Minimum bytes of constant weights that are not packed for one row of floats. Large weights are

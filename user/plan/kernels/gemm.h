@@ -89,9 +89,9 @@ void nn_gemm_divide(struct nn_gemm *g, const struct nn_isa *isa, uint32_t thread
 size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa);
 
 /*
- * Packs the columns [first, first + count) of the weights. `first` must be a multiple of the widest
- * panel; `count` must be a multiple of the widest panel or end with the last column. Returns false
- * if the product does not accept the bias.
+ * Packs the columns [first, first + count) of the weights. `first` must be a multiple of the
+ * columns of the widest panel. Unless the last column is packed, `count` must be a multiple of the
+ * columns of the widest panel. Returns false if the product does not accept the bias.
  */
 bool nn_gemm_pack(const struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
 		  size_t first, size_t count, void *packed);
@@ -123,7 +123,8 @@ void nn_gemm_pack_sums(const struct nn_tensor *weights, const struct nn_gemm *g,
 
 /*
  * Multiplies `rows` rows of uint8 by the columns [first, first + columns), and stores the sums.
- * `first` must be a multiple of the widest panel. struct nn_gemm_q8 describes `sums` and `stride`.
+ * `first` must be a multiple of the columns of the widest panel. struct nn_gemm_q8 describes `sums`
+ * and `stride`.
  */
 void nn_gemm_run_sums(const struct nn_ready *ready, const struct nn_gemm *g, size_t rows,
 		      size_t first, size_t columns, const void *a, int32_t *sums, size_t stride,
@@ -142,7 +143,7 @@ void nn_gemm_run_parts(const struct nn_ready *ready, const struct nn_gemm *g, si
 
 /*
  * Returns the description of a product whose rows are contiguous. The rows of the result are
- * contiguous too, and the result is not clamped.
+ * contiguous, and the result is not clamped.
  */
 static inline struct nn_gemm_f32 nn_gemm_dense_f32(size_t rows, size_t columns, size_t depth,
 						   const float *a, const void *panels, float *c)

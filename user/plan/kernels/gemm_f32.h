@@ -47,8 +47,8 @@ static inline ALWAYS_INLINE TARGET void store_tile_f32(int vectors, VF low, VF h
 #define SPLITS 4
 
 /*
- * Adds `depth` products of a row and a panel. Returns the address of the weight after the last used
- * weight.
+ * Adds `depth` products of a row and a panel to the partial sums. Returns the address of the weight
+ * after the last used weight.
  */
 static inline ALWAYS_INLINE TARGET const NUM *add_row_f32(int vectors, const NUM *a, size_t depth,
 							  const NUM *w,
@@ -246,9 +246,9 @@ static inline ALWAYS_INLINE TARGET void end_piece_f32(int rows, int vectors,
 
 /*
  * Adds the products of elements [first, first + depth) of the depth, in pieces of SUM_MOST
- * elements. Pieces begin at multiples of SUM_MOST and are independent of the parts, because the
- * parts depend on the division of rows into tasks, and results must not. `acc` has the sums of the
- * elements of piece `piece` so far.
+ * elements. Pieces begin at multiples of SUM_MOST and are independent of the parts. The parts
+ * depend on the division of rows into tasks, but the results must not depend on the division. `acc`
+ * has the sums of the elements of piece `piece` so far.
  */
 static inline ALWAYS_INLINE TARGET size_t pieces_f32(int rows, int vectors, const NUM *a,
 						     size_t stride, size_t first, size_t depth,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Inner loops on fp16, for arm64 CPUs that compute in fp16. At most 64 products are summed in fp16
- * before their sum is added to the total. The error of a sum of 1024 random products is therefore
- * 0.14 % of the sum's usual size; without partial sums it would be 0.47 %.
+ * before their sum is added to the total. The error of a sum of 1024 random products is 0.14 % of
+ * the sum's usual size; without partial sums, the error would be 0.47 %.
  */
 #if defined(__aarch64__)
 

@@ -17,7 +17,7 @@ typedef float vector __attribute__((vector_size(16)));
 #define LOAD(p) load(p, LANES)
 #define LOAD_SOME(p, n) load(p, n)
 #define STORE(p, v) store(p, v, LANES)
-/* The modulo changes nothing, but shows GCC 14 that n < LANES. */
+/* Taking n modulo LANES does not change n, but shows GCC 14 that n < LANES. */
 #define STORE_SOME(p, v, n) store(p, v, (n) % LANES)
 #define SPLAT(x) ((vector){ x, x, x, x })
 #define MADD(a, b, c) ((a) * (b) + (c))

@@ -31,7 +31,9 @@
 							_mm_set1_epi32(0x0c080400))))
 #define TILES(T) T(4, 2) T(2, 2) T(1, 2) T(4, 1) T(2, 1) T(1, 1)
 
-/* Loads fewer than LANES floats. The modulo shows the compiler that the copy is small. */
+/*
+ * Loads fewer than LANES floats. Taking n modulo LANES shows the compiler that the copy is small.
+ */
 TARGET static inline __m128 load_some(const float *p, size_t n)
 {
 	__m128 v = _mm_setzero_ps();

@@ -123,9 +123,8 @@ struct nn_kernel {
 	 * or memory runs out; the next kernel is then tried, and after all kernels the reference
 	 * code.
 	 *
-	 * A loaded plan runs the operation on weights that were packed before the plan was saved. The
-	 * packed form may therefore depend only on types, shapes, scalars and `isa`, not on
-	 * `threads`.
+	 * A loaded plan uses weights that were packed before the plan was saved, so the layout of
+	 * packed weights depends only on types, shapes, scalars and `isa`, not on `threads`.
 	 *
 	 * If prepare() reads the values of a tensor, prepare() adds the tensor to ready->reads,
 	 * even if prepare() rejects the operation.

@@ -2,8 +2,8 @@
 /*
  * LOCAL_RESPONSE_NORMALIZATION of floats along any axis. If adjacent elements along the axis are at
  * least a vector apart in memory, whole vectors of columns are computed at once. If adjacent
- * elements are closer in memory, rows are copied and padded with zeros, so that all elements have
- * the same number of neighbours.
+ * elements along the axis are less than a vector apart, rows are copied and padded with zeros, so
+ * that all elements have the same number of neighbours.
  */
 #include <math.h>
 #include <string.h>

@@ -99,8 +99,8 @@ struct work {
 };
 
 /*
- * Divides the memory at `base` into the arrays of `w`; if `base` is NULL, only computes the size.
- * Returns the size in bytes of all arrays.
+ * Divides the memory at `base` into the arrays of `w`, or only computes the arrays' size if `base`
+ * is NULL. Returns the size of all arrays in bytes.
  */
 static size_t divide(const struct nn_lstm_cell *c, float *base, struct work *w)
 {

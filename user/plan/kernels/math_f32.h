@@ -34,8 +34,8 @@ static inline ALWAYS_INLINE TARGET VF polynomial_f32(VF x, const float *coeffici
 
 /*
  * Computes e^x with an error of one unit in the last place, for x in [EXP_LOW, EXP_HIGH]. The
- * result is 2^n times a polynomial of the remainder x - n ln 2, which is at most half of ln 2. The
- * result for NaN is NaN.
+ * result is 2^n times a polynomial of the remainder x - n ln 2, whose absolute value is at most
+ * half of ln 2. The exponential of NaN is NaN.
  */
 static inline ALWAYS_INLINE TARGET VF exp_f32(VF x)
 {
@@ -92,7 +92,7 @@ static inline ALWAYS_INLINE TARGET VF tanh_f32(VF x)
 
 /*
  * Computes ln x with an error of two units in the last place. For x = 2^n * f with f near 1, a
- * polynomial computes ln f. Subnormal numbers are first scaled to normal numbers.
+ * polynomial computes ln f. A subnormal x is scaled to a normal number before the computation.
  */
 static inline ALWAYS_INLINE TARGET VF log_f32(VF x)
 {
@@ -106,7 +106,7 @@ static inline ALWAYS_INLINE TARGET VF log_f32(VF x)
 
 	p = MADD(p * f * f, f, n * SPLAT(LN2_LOW)) - SPLAT(0.5f) * f * f;
 	p = MADD(n, SPLAT(LN2_HIGH), p + f);
-	/* The results for infinity and NaN are infinity and NaN. */
+	/* The logarithm of infinity is infinity, and the logarithm of NaN is NaN. */
 	p = choose_f32((bits_f32)(x <= SPLAT(FLT_MAX)), p, x);
 	p = choose_f32((bits_f32)(x >= SPLAT(0.0f)), p, SPLAT(NAN));
 	return choose_f32((bits_f32)(x == SPLAT(0.0f)), SPLAT(-INFINITY), p);
@@ -150,7 +150,7 @@ static inline ALWAYS_INLINE TARGET VF floor_f32(VF x)
 /*
  * Computes the error function with an error of two units in the last place. The error function is
  * computed by a polynomial of x, or, if |x| is large, as 1 - e^p with another polynomial p. The
- * result for NaN is NaN.
+ * error function of NaN is NaN.
  */
 static inline ALWAYS_INLINE TARGET VF erf_f32(VF x)
 {
@@ -170,8 +170,8 @@ static inline ALWAYS_INLINE TARGET VF erf_f32(VF x)
 
 /*
  * Computes x * (1 + erf(x / sqrt(2))) / 2 with an error of three units in the last place, or of
- * 10^-6 if x is negative. A quotient of polynomials takes half the time of erf_f32(). The result
- * for NaN is NaN.
+ * 10^-6 if x is negative. The quotient of polynomials that is used here takes half the time of
+ * erf_f32(). GELU of NaN is NaN.
  */
 static inline ALWAYS_INLINE TARGET VF gelu_f32(VF x)
 {

@@ -35,7 +35,7 @@ struct nn_matmul {
 /* Reads the shapes of a BATCH_MATMUL; returns false if there are too many axes. */
 bool nn_matmul_read(const struct nn_run *r, struct nn_matmul *m);
 
-/* Saved fields of a BATCH_MATMUL of floats, and of one of int8. */
+/* Saved fields of a BATCH_MATMUL of floats, and of a BATCH_MATMUL of int8. */
 extern const struct nn_field nn_matmul_fields_f32[];
 extern const struct nn_field nn_matmul_fields_q8[];
 

@@ -94,8 +94,8 @@ static void pack_channel(const struct nn_run *r, const struct nn_depthwise_q8 *d
 	memcpy(at_place(l, packed, MULTIPLIER, place), &m->value, sizeof(m->value));
 	memcpy(at_place(l, packed, SHIFT, place), &shift, sizeof(shift));
 	/*
-	 * ROUND_EVEN has eight bytes for each of the channels 4i and 4i + 2; ROUND_ODD has them for
-	 * the channels 4i + 1 and 4i + 3.
+	 * ROUND_EVEN has eight bytes for each of the channels 4i and 4i + 2; ROUND_ODD has eight
+	 * bytes for each of the channels 4i + 1 and 4i + 3.
 	 */
 	memcpy(at_place(l, packed, place % 2 ? ROUND_ODD : ROUND_EVEN, place / 4 * 4) +
 	       place % 4 / 2 * sizeof(round), &round, sizeof(round));

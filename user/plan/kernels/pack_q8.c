@@ -154,7 +154,7 @@ static bool saturates(const int8_t *bytes, size_t count)
 
 /*
  * Halves each group of four weights whose products may saturate, and stores the other halves in
- * `spares`. Stops if `spares` has no room for more halves.
+ * `spares`. Stops halving weights if `spares` has no room for more halves.
  */
 static void split_fours(size_t vectors, size_t lanes, size_t depth, int8_t *fours,
 			struct nn_q8_spares *spares)

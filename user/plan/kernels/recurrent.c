@@ -104,8 +104,8 @@ struct work {
 };
 
 /*
- * Divides the memory at `base` into the arrays of `w`; if `base` is NULL, only computes the size.
- * Returns the size of all arrays in floats.
+ * Divides the memory at `base` into the arrays of `w`, or only computes the arrays' size if `base`
+ * is NULL. Returns the size of all arrays in floats.
  */
 static size_t divide(const struct nn_recurrent *l, float *base, struct work *w)
 {
@@ -172,7 +172,7 @@ static void run_block(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * Returns whether several threads compute a product faster than one thread. The minimum size is
+ * Returns whether several threads compute a product faster than one thread. The product must be
  * larger if the products of single steps use only one thread: the other threads then sleep, and
  * waking a thread takes time.
  */

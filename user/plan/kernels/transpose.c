@@ -351,7 +351,7 @@ static inline void copy_row(const char *in, size_t bytes, char *out)
 	memcpy(out + bytes - 16, in + bytes - 16, 16);
 }
 
-/* Copies the rows [first, end), which are adjacent along the axis before the last one. */
+/* Copies the rows [first, end), which are adjacent along the axis before the last axis. */
 static void copy_rows(const struct transpose *t, size_t first, size_t end, const struct part *p)
 {
 	const size_t bytes = t->dims[t->count - 1] * t->element;

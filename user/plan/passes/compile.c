@@ -113,7 +113,10 @@ static bool set_constants(struct compiler *k)
 	return true;
 }
 
-/* Copies the values of determining inputs out of memory that other processes may write. */
+/*
+ * Copies the values of inputs that determine shapes or addresses out of memory that other processes
+ * may write.
+ */
 static bool fix_determining(struct compiler *k, const struct nn_op *op,
 			    const struct nn_operation *o)
 {

@@ -164,8 +164,8 @@ static void widen_tensors(struct nn_tensor *tensors, uint32_t count)
 }
 
 /*
- * Returns whether a step can read the PAD's input and use the border as padding, without another
- * shape of the step's output.
+ * Returns whether a step can read the PAD's input and use the border as padding, without changing
+ * the shape of the step's output.
  */
 static bool is_same_with_border(const struct folding *f, const struct compiled_step *step)
 {

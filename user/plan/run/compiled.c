@@ -15,8 +15,8 @@
 #include "plan/run/tuning.h"
 
 /*
- * The memory of one execution of a compiled plan. The arrays to which the members point are in the
- * same block.
+ * The memory of one execution of a compiled plan. The struct and the arrays to which its members
+ * point are in the same block of memory.
  */
 struct context {
 	size_t size;			/* size of the block */

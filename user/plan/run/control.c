@@ -32,8 +32,8 @@ static void free_values(const struct frame *f, struct value *values, uint32_t co
 }
 
 /*
- * Sets `values` to the step's inputs, from input `first` on. The frame still owns the memory of the
- * values.
+ * Sets `values` to the step's inputs, from input `first` on. The frame remains the owner of the
+ * memory of the values.
  */
 static void view_inputs(const struct frame *f, const struct step *step, uint32_t first,
 			struct value *values)

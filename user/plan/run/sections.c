@@ -28,7 +28,7 @@
 
 /*
  * If plans replace each other but are still faster than interpreting, one of LOOK_AGAIN cache
- * misses is interpreted, to measure the time of interpreting again.
+ * misses is interpreted, in order to update the measured time of interpreting.
  */
 #define LOOK_AGAIN 64
 
@@ -122,9 +122,9 @@ static bool determines_no_shape(const struct nn_op *op, const struct nn_operand 
 }
 
 /*
- * Returns whether the plan of a section knows the value of an operand; NULL is a new section. The
- * plan of a section knows constants, and values computed from constants alone, except values that
- * other steps need.
+ * Returns whether the plan of a section knows the value of an operand; `s` is NULL for a new
+ * section. The plan of a section knows constants, and values computed from constants alone, except
+ * values that other steps need.
  */
 static bool knows(const struct graph *g, const struct section *s, const struct fact *facts,
 		  uint32_t operand)
@@ -691,7 +691,8 @@ static struct slot *make_slot(struct section *s, const struct value *values, con
 
 /*
  * Waits until the deadline for a lock that another thread may hold while it makes a plan.
- * UINT64_MAX means no deadline. Returns false if the deadline passed first.
+ * UINT64_MAX means no deadline. Returns false if the deadline passed before this thread got the
+ * lock.
  */
 static bool lock_until(pthread_mutex_t *lock, uint64_t deadline_ns)
 {
@@ -764,8 +765,8 @@ static bool is_taken(const struct value *v)
 }
 
 /*
- * Sets the shapes and the memory of a section's outputs. Returns false if a shape is not as
- * declared, or if memory runs out.
+ * Sets the shapes and the memory of a section's outputs. Returns false if a shape differs from the
+ * operand's declaration, or if memory runs out.
  */
 static bool place_outputs(struct frame *f, const struct section *s, const struct compiled *c,
 			  struct value *outputs, struct nn_arg *args)

@@ -15,8 +15,8 @@
 #define SECTION_PLANS 8
 
 /*
- * Default of nn_plan_options.sections_bytes. Even if this limit is exceeded, each section may cache
- * one plan.
+ * Default of nn_plan_options.sections_bytes. Even if the cached plans exceed the limit
+ * sections_bytes, each section may cache one plan.
  */
 #define SECTIONS_BYTES ((uint64_t)256 << 20)
 

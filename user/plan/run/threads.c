@@ -29,7 +29,7 @@
 #define MAX_JOBS 8		/* concurrent jobs; callers of further jobs get no helpers */
 /* number of turns of a spinning thread between two reads of the clock */
 #define SPIN_TURNS 64
-/* a job has fewer tasks, so that the halves of job.next cannot overflow */
+/* every job has fewer than MAX_TASKS tasks, so that the halves of job.next cannot overflow */
 #define MAX_TASKS (1u << 31)
 
 /*
@@ -41,8 +41,8 @@
 #endif
 
 /*
- * A job. While `open` is false and `users` is 0, only the opener accesses the other fields. A
- * helper increments `users` before it reads `open`, so that the opener waits for the helper.
+ * A job. While `open` is false and `users` is 0, only the opener accesses the other fields of the
+ * job. A helper increments `users` before it reads `open`, so that the opener waits for the helper.
  */
 struct job {
 	_Atomic bool taken;

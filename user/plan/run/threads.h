@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 /*
- * The time for which an idle thread spins before it sleeps. The time is longer than the time
- * between two operations of an execution.
+ * The time for which an idle thread spins before it sleeps. An idle thread spins for longer than
+ * the time between two operations of an execution.
  */
 #define THREADS_SPIN_NS 50000
 
