@@ -250,8 +250,8 @@ struct product {
 };
 
 /*
- * Computes rows [first, first + count) of a gate: the scaled products of weights and x plus those
- * of recurrent weights and h.
+ * Computes rows [first, first + count) of a gate: the scaled products of the weights and x, plus
+ * the scaled products of the recurrent weights and h.
  */
 static void multiply(const struct product *p, uint32_t gate, size_t first, size_t count)
 {

@@ -11,8 +11,8 @@
 
 /*
  * Checks input 0, input 1 (filter), input 2 (bias) and output 0: all types, and the ranks of filter
- * and bias. `channel_dim` is the channel dimension of filters quantised per channel; a negative
- * number rejects such filters.
+ * and bias. `channel_dim` is the channel dimension of filters quantised per channel; if
+ * `channel_dim` is negative, filters quantised per channel are rejected.
  */
 enum nn_status nn_filter_check(const struct nn_check *c, uint32_t filter_rank,
 			       int32_t channel_dim);

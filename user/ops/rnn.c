@@ -85,7 +85,7 @@ static enum nn_status read_one(const struct nn_run *r, struct nn_sequence *s, st
 }
 
 /*
- * Runs a cell along a sequence, forwards or backwards, and writes the cell's results to its columns
+ * Runs a cell along a sequence, forwards or backwards, and writes the results to the cell's columns
  * of an output. The output `state` (or NULL) receives the last hidden state.
  */
 static enum nn_status run_sequence(struct nn_run *r, const struct cell *c,
@@ -113,7 +113,10 @@ static enum nn_status run_sequence(struct nn_run *r, const struct cell *c,
 	return NN_OK;
 }
 
-/* The shape rule of RNN, which is a sequence of one step. Both outputs of RNN are the new state. */
+/*
+ * The shape rule of RNN, which is treated as a sequence of one step. Both outputs of RNN are the
+ * new state.
+ */
 static enum nn_status infer_rnn(struct nn_run *r)
 {
 	struct cell c;

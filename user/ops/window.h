@@ -69,8 +69,8 @@ struct nn_window {
 
 /*
  * Reads and checks paddings, strides and dilations of both axes, and computes the output sizes from
- * `in` and `filter`, which the caller has set. `r->border` is the padding of a preceding PAD that
- * this operation has taken over (left, right, top, bottom), or NULL. The total padding must be
+ * `in` and `filter`, which the caller has set. `r->border` is the border (left, right, top, bottom)
+ * of a preceding PAD that was folded into this operation, or NULL. The total padding must be
  * smaller than the filter.
  */
 enum nn_status nn_window_infer(const struct nn_run *r, const struct nn_window_args *args,

@@ -19,7 +19,8 @@
 
 /* The kinds of memory in which an operand lies. */
 enum place_kind {
-	PLACE_NONE,			/* no memory: an omitted operand, or one without uses */
+	/* no memory: an omitted operand, or an operand without uses */
+	PLACE_NONE,
 	PLACE_CONSTANT,
 	PLACE_INPUT,			/* memory of the caller */
 	PLACE_OUTPUT,
@@ -169,8 +170,9 @@ void compiled_run_init(const struct compiled *c, const struct compiled_step *ste
 		       struct nn_run *r);
 
 /*
- * Executes the plan if the arguments have the compiled shapes. Returns false if an argument has
- * another shape, or if a shape changes during the run; the outputs are then undefined.
+ * Executes the plan if the arguments have the compiled shapes. Returns false if an argument has a
+ * shape that was not compiled, or if a shape changes during the execution; the outputs are then
+ * undefined.
  */
 bool compiled_execute(struct compiled *c, struct nn_execution *e, enum nn_status *status,
 		      struct nn_error *err);

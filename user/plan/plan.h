@@ -99,13 +99,13 @@ struct nn_plan_image {
 	struct nn_plan_pieces *pieces;	/* where the bytes of the data part come from */
 };
 
-/* The alignment of the data part in memory and of its size: one page of a file. */
+/* The alignment of the data part's address and size: one page of a file. */
 #define NN_PLAN_DATA_ALIGN 4096
 
 /*
- * Makes the model part of a saved plan and sets the size of its data part, which
- * nn_plan_image_data() writes completely. The plan, the model and its pools must outlive the image.
- * Other threads may run the plan during the call.
+ * Makes the model part of a saved plan and sets the size of the data part. The function
+ * nn_plan_image_data() writes every byte of the data part. The plan, the model and its pools must
+ * outlive the image. Other threads may run the plan during the call.
  *
  * A plan that was loaded can be saved again. Returns NN_OUT_OF_MEMORY, or NN_GENERAL_FAILURE with
  * the reason why the plan cannot be saved, or cannot be saved yet.
@@ -119,15 +119,16 @@ void nn_plan_image_free(struct nn_plan_image *image);
 
 /*
  * Makes a plan from the two parts of a saved plan. The model part must not change during the call
- * and may be freed after the call; it is checked like a model from an untrusted caller. The caller
- * owns the data part, which must outlive the plan; other processes may write the data part at any
- * time. Before the first execution, only the stamp of the data part is read, which shows whether
- * the data part belongs to the model part. If data_size is 0, `data` may be NULL.
+ * and may be freed after the call; the function checks the model part like a model from an
+ * untrusted caller. The caller owns the data part, which must outlive the plan; other processes may
+ * write the data part at any time. Before the first execution, only the stamp of the data part is
+ * read, which shows whether the data part belongs to the model part. If data_size is 0, `data` may
+ * be NULL.
  *
  * Returns NN_GENERAL_FAILURE with the reason if a part is damaged, if the parts do not belong
- * together, or if they come from another build or another CPU. Returns NN_INVALID_ARGUMENT for a
- * data part that is not aligned, and for options that nn_plan_create() rejects. Loading a plan may
- * also return NN_MISSED_DEADLINE_PERSISTENT and NN_OUT_OF_MEMORY.
+ * together, or if the parts come from another build or another CPU. Returns NN_INVALID_ARGUMENT for
+ * a data part that is not aligned, and for options that nn_plan_create() rejects. Loading a plan
+ * may also return NN_MISSED_DEADLINE_PERSISTENT and NN_OUT_OF_MEMORY.
  */
 enum nn_status nn_plan_load(const void *model, size_t model_size, const void *data,
 			    size_t data_size, const struct nn_plan_options *options,
@@ -159,7 +160,7 @@ bool nn_plan_has_extensions(const struct nn_plan *plan);
 const struct nn_subgraph *nn_plan_main(const struct nn_plan *plan);
 
 /*
- * Returns a hash of everything except the model that a saved plan depends on: formats, operations
+ * Returns a hash of everything on which a saved plan depends, except the model: formats, operations
  * and kernels of this build, and the kernels that this CPU can run.
  */
 uint64_t nn_plan_fingerprint(void);

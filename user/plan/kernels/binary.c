@@ -60,7 +60,9 @@ static const struct {
 	{ NN_OP_POW, NN_BINARY_POW, false },
 };
 
-/* Divides the output's rows into tasks; if there is only one row, divides its elements. */
+/*
+ * Divides the output's rows into tasks; if there is only one row, divides the elements of the row.
+ */
 static uint32_t divide(struct binary *s, uint32_t threads)
 {
 	size_t row = s->axes.dims[s->axes.count - 1], count;

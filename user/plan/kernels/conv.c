@@ -3,8 +3,8 @@
  * Computes CONV_2D as a matrix product. If a window is one pixel, the product reads the input in
  * place. If a window has several pixels, the elements of the window are copied to a row of the
  * product. For floats with many channels, the product reads the pixels of each filter tap in place,
- * as one part of its depth. The pixels of a tap are copied only if some are outside the image, and
- * are not multiplied if all are outside.
+ * as one part of the product's depth. The pixels of a tap are copied only if some are outside the
+ * image, and are not multiplied if all are outside.
  */
 #include <string.h>
 

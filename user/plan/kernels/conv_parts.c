@@ -428,8 +428,8 @@ static void gather_filter(const struct parts *s, const struct part *p, const cha
 }
 
 /*
- * Converts the filters of a DEPTHWISE_CONV_2D to filters of a CONV_2D. Each filter's weights for
- * all input channels but its own are set to `zero`.
+ * Converts the filters of a DEPTHWISE_CONV_2D to filters of a CONV_2D. In each new filter, the
+ * weights of all input channels except the filter's own channel are set to `zero`.
  */
 static void expand_filter(const struct parts *s, const struct part *p, uint8_t zero, const char *filter,
 			  char *to)

@@ -70,7 +70,7 @@ static size_t block_f32(const struct depthwise *d)
 	.in_width = (d)->window.w.in, .out_width = (d)->window.w.out,			\
 	.stride = (d)->window.w.stride, .dilation = (d)->window.w.dilation, .head = (d)->window.w.head
 
-/* Sets the parameters of the inner loop for floats, and the size of its weights. */
+/* Sets the parameters of the inner loop for floats, and the size of the packed weights. */
 static void set_f32(struct depthwise *d, struct nn_ready *ready)
 {
 	size_t weights = (size_t)d->window.h.filter * d->window.w.filter * d->in.c;

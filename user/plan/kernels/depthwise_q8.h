@@ -41,8 +41,8 @@ struct depthwise_q8_layout {
 };
 
 /*
- * Returns the number of blocks until the next block would begin at channel 0 again; if pixels have
- * gaps, this is the number of blocks of a pixel.
+ * Returns the number of blocks until the next block would begin at channel 0 again. If pixels have
+ * gaps, returns the number of blocks of a pixel.
  */
 static inline size_t depthwise_q8_blocks(const struct nn_depthwise_q8 *d)
 {

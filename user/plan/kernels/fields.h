@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A field table lists which numbers of a kernel's state are saved, in which order, and with which
- * allowed values. A field table is used to save a step, to restore it from untrusted numbers, and
- * to find the inputs that the step reads. Each number is saved as a word of 32 bits.
+ * allowed values. A field table is used to save a step, to restore a step from untrusted numbers,
+ * and to find the inputs that a step reads. Each number is saved as a word of 32 bits.
  *
  * A field table consists of rows made by the macros below, and ends with END. NN_STATE, defined
  * before the table, names the structure whose fields the rows list. A row may use the values of
@@ -77,7 +77,11 @@ struct nn_field {
 			 * but 0
 			 */
 			uint32_t mask;
-			uint32_t skip;	/* number of following rows to skip for all other values */
+			/*
+			 * number of following rows that are skipped for all values outside of
+			 * `mask`
+			 */
+			uint32_t skip;
 		} when;
 		float most;
 		struct nn_ref from;

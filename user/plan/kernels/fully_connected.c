@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FULLY_CONNECTED as a matrix product with packed weights. Float weights are not packed if they are
- * not constants and there are few rows, or if they are large and there is one row.
+ * FULLY_CONNECTED as a matrix product with packed weights. Float weights are not packed if the
+ * weights are not constants and the input has few rows, or if the weights are large and the input
+ * has one row.
  */
 #include <string.h>
 

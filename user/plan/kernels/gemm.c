@@ -12,9 +12,9 @@ enum { X, WEIGHTS, BIAS };
 #define ROW_TASKS 2		/* tasks per thread, if each task quantises its rows */
 #define ROW_UNIT 2	/* a task that quantises rows has a multiple of ROW_UNIT rows */
 /*
- * Minimum work for which several threads are faster, about five microseconds: a number of
- * multiplications per vector lane, or of bytes of weights. The limit in bytes of weights is for
- * products of few rows, which spend most time on reading weights.
+ * Minimum work for which several threads are faster than one thread, about five microseconds. The
+ * work is a number of multiplications per vector lane, or a number of bytes of weights. The limit
+ * in bytes of weights is for products of few rows, which spend most time on reading weights.
  */
 #define MIN_LANE_PRODUCTS 50000
 #define MIN_WEIGHTS 200000

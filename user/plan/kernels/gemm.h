@@ -130,7 +130,7 @@ void nn_gemm_run_sums(const struct nn_ready *ready, const struct nn_gemm *g, siz
 		      size_t first, size_t columns, const void *a, int32_t *sums, size_t stride,
 		      void *scratch);
 
-/* Returns the number of columns of a block, and sets *first to its first column. */
+/* Returns the number of columns of a block, and sets *first to the block's first column. */
 size_t nn_gemm_columns(const struct nn_gemm *g, uint32_t column_block, size_t *first);
 
 /*

@@ -65,7 +65,7 @@ struct nn_ready {
 	void *state;	/* state of the kernel, from calloc(); freed with the plan */
 	uint64_t reads;	/* bit mask of the inputs whose values this struct depends on */
 	size_t packed_size;		/* bytes of packed weights */
-	/* packed weights; valid for one run only if the weights are not constants */
+	/* packed weights; if the weights are not constants, valid for one run */
 	const void *packed;
 	/*
 	 * Number of tasks that pack the weights in each execution. The number is 0 if the weights
@@ -123,8 +123,9 @@ struct nn_kernel {
 	 * or memory runs out; the next kernel is then tried, and after all kernels the reference
 	 * code.
 	 *
-	 * A loaded plan uses weights that were packed before the plan was saved, so the layout of
-	 * packed weights depends only on types, shapes, scalars and `isa`, not on `threads`.
+	 * The layout of packed weights may depend only on types, shapes, scalars and `isa`, not on
+	 * `threads`. The reason is that a loaded plan uses weights that were packed before the plan
+	 * was saved.
 	 *
 	 * If prepare() reads the values of a tensor, prepare() adds the tensor to ready->reads,
 	 * even if prepare() rejects the operation.

@@ -189,9 +189,9 @@ static inline size_t nn_q8_pairs_panel_size(size_t lanes, size_t depth, size_t w
 
 /*
  * The layout "in eights" is for arm64: a panel begins with the parameters of eight columns. After
- * its parameters, the panel has, for each `group` elements of depth, `group` weights of each
- * column. Weights are signed if a is signed. If `group` is NN_Q8_SIGNED_GROUP, weights are always
- * signed, and unsigned bytes of a are made signed. Padding is 0.
+ * the parameters, the panel has `group` weights of each column for each `group` elements of depth.
+ * Weights are signed if a is signed. If `group` is NN_Q8_SIGNED_GROUP, weights are always signed,
+ * and unsigned bytes of a are made signed. Padding is 0.
  */
 #define NN_Q8_SIGNED_GROUP 16
 

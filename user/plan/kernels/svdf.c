@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * SVDF of floats with constant feature weights. First, the kernel multiplies the input by the
- * feature weights. One pass over the memory of each filter then multiplies the memory by the time
- * weights and moves its entries.
+ * feature weights. For each filter, one pass over the filter's memory multiplies the memory by the
+ * time weights and moves the entries of the memory.
  */
 #include <string.h>
 

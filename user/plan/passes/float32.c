@@ -35,7 +35,10 @@ static bool is_rounding(const struct nn_subgraph *s, const struct nn_operation *
 	       s->operands[o->inputs[0]].type != NN_TENSOR_FLOAT16;
 }
 
-/* Returns whether an operation may have other results in float32, or is not an NNAPI operation. */
+/*
+ * Returns whether an operation may have different results in float32 than in float16, or is not an
+ * NNAPI operation.
+ */
 static bool sees_types(const struct nn_op *op)
 {
 	/* The semantics of an OEM operation are unknown. */
@@ -130,7 +133,8 @@ static void widen_operands(struct wide *w, const struct nn_model *from)
 }
 
 /*
- * Adds the CASTs for the model's outputs, or, if `outputs` is false, for its inputs and constants.
+ * Adds the CASTs for the model's outputs, or, if `outputs` is false, for the model's inputs and
+ * constants.
  */
 static void add_casts(struct wide *w, uint32_t count, bool outputs)
 {

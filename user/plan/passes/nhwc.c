@@ -264,7 +264,7 @@ static void transpose_arguments(struct nhwc *w, const struct nn_model *from, uin
 	uint32_t last = o->num_inputs - 1;
 	int32_t pads[8], transposed[8], axis;
 
-	/* The function follows() has already checked these arguments. */
+	/* The function follows() has already checked the arguments of the operation. */
 	if (o->type == NN_OP_CONCATENATION) {
 		memcpy(&axis, nn_operand_value_of_count(from, &operands[o->inputs[last]], NN_INT32,
 							1, NULL), sizeof(axis));

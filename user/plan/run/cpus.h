@@ -9,8 +9,8 @@
 
 /*
  * Returns the number of CPUs in the calling thread's affinity, but at most the quota of the
- * cgroup's cpu.max, rounded down. If a process exceeds the quota, the kernel stops it for the rest
- * of each period. cpus_usable() returns at least 1.
+ * cgroup's cpu.max, rounded down. If a process exceeds the quota, the kernel stops the process for
+ * the rest of each period. cpus_usable() returns at least 1.
  */
 uint32_t cpus_usable(void);
 

@@ -33,7 +33,8 @@
 #define LOOK_AGAIN 64
 
 /*
- * Maximum number of times that a subgraph is divided; sections may need values of other sections.
+ * Maximum number of times that a subgraph is divided; a subgraph is divided again if sections need
+ * values of other sections.
  */
 #define MAX_ROUNDS 4
 
@@ -86,7 +87,7 @@ struct section {
 	pthread_mutex_t lock;
 	/* the value that judge() last stored in `wait`, or 0; judge() doubles this value */
 	int32_t penalty;
-	uint32_t thrashes;		/* number of plans that replaced plans still wanted */
+	uint32_t thrashes;		/* number of new plans that replaced wanted plans */
 	struct slot slots[SECTION_PLANS];
 };
 

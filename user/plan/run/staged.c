@@ -12,7 +12,7 @@
 #include "plan/compiled.h"
 #include "plan/internal.h"
 
-/* The caller's execution, and the changed copy that the plan runs. */
+/* The caller's execution, and a copy with other arguments, which the plan runs. */
 struct staged {
 	struct nn_execution *e;
 	struct nn_execution copy;
