@@ -3,11 +3,11 @@
  * Loops on int8 and uint8 for one instruction set: sums of pixels, maxima of pixels, and lookups in
  * tables. Compilers vectorise the loops of this file. LOOPS_BYTES sets members of struct nn_isa to
  * the loops of this file, of binary_q8.h and of average_q8.h. The includer must include binary_q8.h
- * and average_q8.h before this file. The includer may define the following macros for vectors of 4
- * * LANES bytes. MAX_OF_BYTES returns the larger byte of each pair from two vectors. REPEAT_16
- * fills a vector with copies of 16 bytes. FIND_BYTES looks bytes up in a table of 16 entries.
- * CHOOSE_BYTES chooses a byte of its second vector where the highest bit of the third vector's byte
- * is set, otherwise a byte of its first vector.
+ * and average_q8.h before this file. The includer may define the following macros, whose vectors
+ * have 4 * LANES bytes. MAX_OF_BYTES returns the larger byte of each pair from two vectors.
+ * REPEAT_16 fills a vector with copies of 16 bytes. FIND_BYTES looks bytes up in a table of 16
+ * entries. CHOOSE_BYTES chooses a byte of its second vector where the highest bit of the third
+ * vector's byte is set, otherwise a byte of its first vector.
  */
 #if !defined(LANES) || !defined(TARGET) || !defined(WIDTH)
 #error "bytes_q8.h needs: LANES TARGET WIDTH"

@@ -198,8 +198,8 @@ static void pack_bias_f32(const float *bias, size_t count, size_t valid, float *
 }
 
 /*
- * Returns the number of columns of the next panel, if `left` columns are not yet packed. Sets
- * *valid to the number of existing columns in the panel.
+ * Returns the number of columns of the next panel, if `left` columns are not yet packed. The number
+ * of existing columns in the panel is stored in *valid.
  */
 static size_t panel_f32(size_t lanes, size_t left, size_t *valid)
 {

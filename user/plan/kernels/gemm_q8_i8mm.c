@@ -22,8 +22,8 @@
 #define GROUP 8
 
 /*
- * Combines the groups of bytes of a pair of rows: *first has the first groups of both rows, and
- * *second has the second groups.
+ * Combines the groups of bytes of a pair of rows: *first receives the first groups of both rows,
+ * and *second receives the second groups.
  */
 static inline ALWAYS_INLINE void pair_groups(uint8x16_t x, uint8x16_t y, uint8x16_t *first,
 					     uint8x16_t *second)

@@ -83,8 +83,8 @@ static void pack_channel(const struct nn_run *r, const struct nn_depthwise_q8 *d
 	const struct nn_multiplier *m = &q->multipliers[index];
 	int32_t sum = pack_taps(r, d, l, channel, place, packed), shift = -m->shift;
 	/*
-	 * For each tap of a missing row of the last group of four rows, the sum contains the
-	 * product of the zero points of input and filter.
+	 * Each tap of a missing row of the last group of four rows contributes the product of the
+	 * zero points of input and filter to the accumulator.
 	 */
 	int32_t filled = (int32_t)((l->groups * 4 - d->height) * d->width);
 	int32_t bias = q->bias[index] - d->in_zero * (sum - d->filter_zero * filled);
