@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tunes a compiled plan that runs often, in two phases. The first phase measures each step on all
- * threads and on one thread, and proposes the number that is usually faster. The proposal can make
- * the plan slower nevertheless, because idle threads fall asleep during steps on one thread. The
- * second phase runs the whole plan with and without the proposal, and keeps the proposal only if
- * the plan becomes faster by more than chance explains. The plan is tuned again later, because
- * other programs may have used the CPUs during tuning.
+ * threads and on one thread, and proposes the number that is usually faster. The proposed numbers
+ * of threads can make the plan slower nevertheless, because idle threads fall asleep during steps
+ * on one thread. The second phase runs the whole plan with and without the proposed numbers of
+ * threads, and keeps the proposal only if the plan becomes faster by more than chance explains. The
+ * plan is tuned again later, because other programs may have used the CPUs during tuning.
  */
 #include <stdlib.h>
 
@@ -15,25 +15,25 @@
 _Static_assert(NN_PLAN_HOT + NN_PLAN_TUNING < TUNED_EXECUTIONS, "clients save too early");
 
 /*
- * Executions of the first phase: even executions use all threads, and odd executions use one
- * thread.
+ * Number of executions in the first phase: even executions use all threads, and odd executions use
+ * one thread.
  */
 #define STEP_RUNS 16
 
 /*
- * A round of the second phase runs the plan twice on all threads, then twice with the proposal.
- * Only the second run of each two counts, because the first run begins with threads in the state in
- * which the other setting left them.
+ * A round of the second phase runs the plan twice on all threads, then twice with the proposed
+ * numbers of threads. Only the second run with a setting counts, because the first run begins with
+ * threads awake or asleep as the previous setting left them.
  */
 #define ROUND_RUNS 4
 #define ROUNDS 8
 
 /*
- * The proposal must be faster in WINS of the ROUNDS rounds. A proposal that changes nothing wins
- * WINS rounds by chance in 3.5 % of cases. The proposal may instead be faster in PAIRS of the
- * ROUNDS * ROUNDS pairs of measured runs; the chance for this is 2.5 %. Comparing rounds is better
- * if the machine's speed changes slowly; comparing pairs is better if threads are late in some
- * runs.
+ * A proposal is kept if the plan is faster with the proposal in WINS of the ROUNDS rounds. A
+ * proposal that changes nothing is faster in WINS rounds by chance in 3.5 % of cases. The proposal
+ * may instead be faster in PAIRS of the ROUNDS * ROUNDS pairs of measured runs; a useless proposal
+ * achieves PAIRS by chance in 2.5 % of cases. Comparing rounds is better if the machine's speed
+ * changes slowly; comparing pairs is better if threads are late in some runs.
  */
 #define WINS 7
 #define PAIRS 51
@@ -51,7 +51,7 @@ struct step_times {
 
 struct tuning {
 	_Atomic(uint32_t) wait;		/* number of executions until tuning begins */
-	atomic_bool busy;		/* an execution is measured and owns the fields below */
+	atomic_bool busy;		/* a measured execution owns the fields below `busy` */
 	atomic_bool done;		/* the plan was tuned at least once */
 	uint32_t runs;			/* measured executions so far */
 	uint64_t run_ns;		/* time of all kernels so far in the current execution */
@@ -91,14 +91,17 @@ struct tuning *tuning_begin(struct tuning *t)
 			return NULL;
 	if (atomic_exchange(&t->busy, true))
 		return NULL;
-	/* The execution that last cleared `busy` may have ended the tuning in the meantime. */
+	/*
+	 * Another execution that cleared `busy` may have ended the tuning after this execution read
+	 * `wait`.
+	 */
 	if (!atomic_load(&t->wait))
 		return t;
 	atomic_store(&t->busy, false);
 	return NULL;
 }
 
-/* Sums all times except the two longest times, which other programs may have caused. */
+/* Sums all times of a step except the two longest times, which other programs may have caused. */
 static uint64_t sum_usual(const uint64_t ns[WAY_RUNS])
 {
 	uint64_t sum = 0, longest = 0, second = 0;
@@ -116,8 +119,8 @@ static uint64_t sum_usual(const uint64_t ns[WAY_RUNS])
 }
 
 /*
- * Return whether the current run of the second phase uses the proposal, and whether the time of the
- * run counts.
+ * Return whether the current run of the second phase uses the proposed numbers of threads, and
+ * whether the time of the run counts.
  */
 static bool is_proposed(const struct tuning *t)
 {
@@ -145,8 +148,8 @@ void tuning_add(struct tuning *t, uint32_t step, uint64_t ns)
 }
 
 /*
- * Ends the first phase of tuning. Returns false if no step is proposed to run on one thread; the
- * second phase is then unnecessary.
+ * Ends the first phase of tuning. Returns false, and the second phase is unnecessary, if the first
+ * phase proposes one thread for no step.
  */
 static bool propose(struct tuning *t)
 {

@@ -61,8 +61,8 @@ bool value_is_aligned(const void *data, int32_t type)
 {
 	const struct nn_type_info *info = nn_type_info_of(type);
 	/*
-	 * The required alignment is the largest power of two that divides the element's size, which
-	 * may be any number in extensions.
+	 * The required alignment is the largest power of two that divides the element's size,
+	 * because elements of extension types may have any size.
 	 */
 	uint32_t alignment = info ? info->element_size & -info->element_size : 0;
 

@@ -10,7 +10,7 @@
 struct value {
 	struct nn_tensor tensor;
 	void *owned;		/* freed with the value; NULL if another owner has the memory */
-	bool foreign;		/* other processes may write the memory at any time */
+	bool foreign;		/* processes other than this one may write the memory at any time */
 	bool insufficient;	/* a model output that does not fit in the caller's memory */
 };
 
@@ -39,8 +39,8 @@ bool value_is_aligned(const void *data, int32_t type);
 bool value_allocate(struct value *value, struct heap *heap);
 
 /*
- * If a value does not own its memory, replaces the memory by a private copy. Returns false if
- * memory runs out.
+ * Replaces memory that the value does not own by a private copy that the value owns. Returns false
+ * if memory runs out.
  */
 bool value_own(struct value *value, struct heap *heap);
 

@@ -26,7 +26,7 @@ struct packed {
 };
 
 struct weights {
-	pthread_mutex_t lock;		/* protects all other fields */
+	pthread_mutex_t lock;		/* protects all other fields of the store */
 	struct packed *first;
 	uint64_t bytes;
 };

@@ -2,7 +2,7 @@
 /*
  * The fingerprint covers everything except the model that saved plans depend on: the CPU, the
  * operations of extensions, and the sources of this build. A change of any part of the fingerprint
- * may change a layout or a result.
+ * may change a layout in saved plans or a result.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static uint64_t with_added(uint64_t added)
 	return nn_fingerprint64(on, sizeof(on));
 }
 
-/* Without extensions, the usual case, the fingerprint is computed only once. */
+/* Without operations of extensions, the usual case, the fingerprint is computed only once. */
 uint64_t nn_plan_fingerprint(void)
 {
 	static _Atomic(uint64_t) plain;

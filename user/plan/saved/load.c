@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes a plan from the two parts of a saved plan. The model part has a serialised plan or a model.
- * If the model part has a model, it is checked like any other model, and compiled with the saved
- * packed weights.
+ * A model in the model part is checked like any other model, and compiled with the saved packed
+ * weights.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static enum nn_status check_determining(const struct nn_model *model, struct nn_
 	return NN_OK;
 }
 
-/* Reads and checks the model in a model part that has the wire form. */
+/* Decodes and checks the model in a model part that holds the wire form of a model. */
 static enum nn_status read_model(const struct saved_header *h, const void *model, const void *data,
 				 struct nn_model **out, struct nn_error *err)
 {
@@ -190,8 +190,8 @@ enum nn_status plan_load_whole(const struct saved_header *h, const void *model, 
 }
 
 /*
- * Makes a plan from a model part whose header was already checked. A serialised plan becomes the
- * owner of the model part.
+ * Makes a plan from a model part whose header was already checked. If the model part has a
+ * serialised plan, the plan becomes the owner of the model part.
  */
 static enum nn_status load(const struct saved_header *h, void **model, const void *data,
 			   const struct nn_plan_options *options, struct nn_plan **plan,
@@ -229,7 +229,7 @@ enum nn_status nn_plan_adopt(void *model, size_t model_size, const void *data, s
 	if (!status)
 		status = load(&h, &model, h.data_size ? data : NULL, options, plan, err);
 	free(model);
-	/* If the saved model is invalid, the file is damaged. */
+	/* An invalid saved model means that the file is damaged. */
 	return status == NN_INVALID_ARGUMENT ? NN_GENERAL_FAILURE : status;
 }
 

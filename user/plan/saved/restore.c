@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Restores a serialised plan in one pass; each number is checked when it is read, because the file
- * is not trusted. The restored plan is in one block of memory. The restored plan also refers to the
- * model part, which contains the lists of operands.
+ * Restores a serialised plan in one pass, which checks each number as it reads the number, because
+ * the file is not trusted. The restored plan is one block of memory. The restored plan also refers
+ * to the model part, which contains the lists of operands.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -29,16 +29,16 @@ struct block {
 	struct nn_subgraph main;
 };
 
-/* An alignment that is sufficient for any object, like that of malloc(). */
+/* An alignment that is sufficient for any object, like the alignment of memory from malloc(). */
 #define OBJECT_ALIGN 16
 
-/* The rest of a serialised plan, which was not read yet. */
+/* The part of a serialised plan that was not read yet. */
 struct cursor {
 	const char *at;
 	uint64_t left;
 };
 
-/* The sections of a serialised plan, and the structures made from them so far. */
+/* The sections of a serialised plan, and the structures made so far from the sections. */
 struct restoring {
 	const struct saved_header *h;
 	const struct serial_header *head;
@@ -60,8 +60,8 @@ static enum nn_status refuse(const struct restoring *t, const char *what, uint32
 }
 
 /*
- * Returns the next `count` records, or NULL if fewer are left. The function is inlined, so that
- * `size` is a constant divisor.
+ * Returns the next `count` records, or NULL if fewer are left. The function is inlined, so that the
+ * record size `size` is a constant divisor.
  */
 static inline __attribute__((always_inline))
 const void *take(struct cursor *c, uint64_t count, size_t size)
@@ -75,7 +75,7 @@ const void *take(struct cursor *c, uint64_t count, size_t size)
 	return at;
 }
 
-/* Finds the arguments, places and steps of a serialised plan. */
+/* Finds the arguments, the operands' places in memory, and the steps of a serialised plan. */
 static enum nn_status find_parts(struct restoring *t)
 {
 	struct cursor c = { (const char *)(t->h + 1), t->h->serial_size };
@@ -125,8 +125,8 @@ static bool take_step(struct cursor *c, struct step_form *f)
 }
 
 /*
- * Returns the size of the kernel states of all steps. An invalid step ends the sum; restore_step()
- * later rejects it.
+ * Returns the size of the kernel states of all steps. The sum stops at an invalid step, which
+ * restore_step() later rejects.
  */
 static size_t states_size(const struct restoring *t)
 {
@@ -201,7 +201,7 @@ static enum nn_status restore_operands(struct restoring *t)
 
 /*
  * Finds the memory of an operand that a step reads or writes. Returns false if the step may not
- * access the operand in this way.
+ * read or write the operand, as `written` says.
  */
 static bool bound_operand(const struct restoring *t, uint32_t operand, bool written,
 			  struct nn_room *room)
@@ -228,7 +228,7 @@ static bool bound_operand(const struct restoring *t, uint32_t operand, bool writ
 	return !written || in == SERIAL_ARENA || in >= SERIAL_ARG + t->head->num_inputs;
 }
 
-/* Returns the place of an operand of a serialised plan. */
+/* Returns the place in memory of an operand of a serialised plan. */
 static struct serial_place place_of(const struct restoring *t, uint32_t operand)
 {
 	if (operand >= t->num_args)
@@ -245,8 +245,8 @@ static bool overlap(const struct restoring *t, uint32_t a, uint32_t b)
 }
 
 /*
- * Sets the memory that a step may access for each of its operands. Operands that the kernel
- * supports but the step does not have get no memory.
+ * Sets the size and alignment of the memory that a step may access for each of the step's operands.
+ * Operands that the kernel supports but the step lacks get a size of 0.
  */
 static bool bound_operands(const struct restoring *t, const struct step_form *from,
 			   struct nn_bounds *bounds)
@@ -286,7 +286,8 @@ static bool is_apart(const struct restoring *t, const struct step_form *from,
 
 /*
  * Sets the address of a step's packed weights in the data part. If each execution packs the
- * weights, only their size is set. Returns false if the data part is too short for the weights.
+ * weights, only the size of the weights is recorded. Returns false if the data part is too short
+ * for the weights.
  */
 static bool restore_weights(struct restoring *t, struct nn_ready *ready)
 {
@@ -300,7 +301,7 @@ static bool restore_weights(struct restoring *t, struct nn_ready *ready)
 	}
 	if (size > t->h->packed_size - c->packed_size)
 		return false;
-	/* There may be no data part if no step has packed weights. */
+	/* The data part may be absent if no step has packed weights. */
 	if (size)
 		ready->packed = t->packed + c->packed_size;
 	c->packed_size += size;
@@ -308,8 +309,8 @@ static bool restore_weights(struct restoring *t, struct nn_ready *ready)
 }
 
 /*
- * Fills in `step`, which is zeroed, from the next step of the serialised plan. `*state` is memory
- * for the state of the step's kernel.
+ * Fills in the zeroed structure `step` from the next step of the serialised plan. `*state` is
+ * memory for the state of the step's kernel.
  */
 static bool restore_step(struct restoring *t, struct compiled_step *step,
 			 struct nn_operation *operation, char **state)

@@ -41,7 +41,10 @@ static bool copy_model(struct saver *s)
 	s->operations = operation = calloc(num_operations, sizeof(*operation));
 	s->determines = calloc(num_operands, sizeof(*s->determines));
 	s->values = calloc(num_operands, sizeof(*s->values));
-	/* The pieces are the packed weights and each constant; the stamp is not a piece. */
+	/*
+	 * The pieces of the data part are the packed weights and each constant; the header of the
+	 * data part is not a piece.
+	 */
 	s->pieces = calloc(1, sizeof(*s->pieces) + (num_operands + 1) * sizeof(struct piece));
 	if (!s->subgraphs || !operand || !operation || !s->determines || !s->values || !s->pieces)
 		return false;
@@ -70,7 +73,10 @@ static bool is_folded(const struct compiled *c, const struct nn_operand *o, uint
 	return o->lifetime == NN_TEMPORARY && c->places[index].kind == PLACE_CONSTANT;
 }
 
-/* Makes the values that a compiled plan owns, copied or computed, constants of the saved model. */
+/*
+ * Turns the values that a compiled plan owns (copied or computed) into constants of the saved
+ * model.
+ */
 static void take_constants(struct saver *s, const struct compiled *c)
 {
 	const struct nn_subgraph *g = &s->subgraphs[0];
@@ -124,8 +130,8 @@ static void count_consumers(struct saver *s)
 /* ---- Determining values ---- */
 
 /*
- * Returns whether input `input` of a subgraph determines addresses or control flow. `reference` is
- * the operand that refers to the subgraph.
+ * Returns whether input `input` of a subgraph determines memory addresses or control flow.
+ * `reference` is the operand that refers to the subgraph.
  */
 static bool determines_inside(const struct saver *s, const struct nn_operand *reference,
 			      uint32_t input)
@@ -137,8 +143,9 @@ static bool determines_inside(const struct saver *s, const struct nn_operand *re
 }
 
 /*
- * The inputs of IF are a condition, two subgraphs, and the inputs of the subgraphs. The inputs of
- * WHILE are two subgraphs and the inputs of the subgraphs, without a condition.
+ * The inputs of IF are a condition, two references to subgraphs, and the inputs of the subgraphs.
+ * The inputs of WHILE are two references to subgraphs and the inputs of the subgraphs, without a
+ * condition.
  */
 static bool determines_flow(const struct saver *s, const struct nn_operand *operands,
 			    const struct nn_operation *o, uint32_t index)
@@ -146,8 +153,8 @@ static bool determines_flow(const struct saver *s, const struct nn_operand *oper
 	uint32_t first = o->type == NN_OP_IF ? 1 : 0;
 
 	/*
-	 * An input that is a subgraph never comes here, because plan_determines() accepts it by its
-	 * type.
+	 * This code never sees an input that refers to a subgraph, because plan_determines()
+	 * accepts such an input by its type.
 	 */
 	return index < first ||
 	       determines_inside(s, &operands[o->inputs[first]], index - first - 2) ||
@@ -173,8 +180,8 @@ static bool mark_operation(struct saver *s, uint32_t k, const struct nn_operatio
 }
 
 /*
- * The number of rounds is at most the depth of nesting, because subgraphs do not refer to each
- * other in cycles.
+ * Marking takes at most as many rounds as subgraphs are nested, because subgraphs do not refer to
+ * each other in cycles.
  */
 static void mark_determining(struct saver *s)
 {
@@ -212,7 +219,7 @@ void pieces_end(struct nn_plan_pieces *p)
 }
 
 /*
- * Places a constant in the model's copied values, after `used` bytes, or in the data part. A
+ * Places a constant either in the model's copied values, after `used` bytes, or in the data part. A
  * constant that no operation reads is removed.
  */
 static void place_constant(struct saver *s, size_t index, uint64_t *used)
@@ -368,7 +375,10 @@ static enum nn_status save(struct saver *s, struct nn_plan_image *image)
 	mark_determining(s);
 	if (!place_constants(s))
 		return NN_OUT_OF_MEMORY;
-	/* A computed constant may have no elements, but a model does not allow such constants. */
+	/*
+	 * A computed constant may have no elements, but nn_model_check() rejects constants without
+	 * elements.
+	 */
 	if (nn_model_check(&s->model, &reason) || nn_ops_check_model(&s->model, NULL, &reason))
 		return nn_fail(s->err, NN_GENERAL_FAILURE, "the plan cannot be saved: %.400s",
 			       reason.message);
@@ -379,8 +389,8 @@ static enum nn_status save(struct saver *s, struct nn_plan_image *image)
 }
 
 /*
- * Saves a restored plan: copies the two parts from which it was loaded, with the numbers of threads
- * that tuning has chosen since.
+ * Saves a restored plan: copies the plan's model part and data part, with the numbers of threads
+ * that tuning has chosen since loading.
  */
 static enum nn_status save_restored(const struct nn_plan *plan, struct nn_plan_image *image)
 {

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The format of a saved plan, for the code that writes files and the code that reads files.
+ * Describes the format of a saved plan, for the code that writes and the code that reads saved
+ * plans.
  *
  * Model part: struct saved_header, then a serialised plan or a model. If the plan was tuned, the
- * model part ends with a byte for each step.
+ * model part ends with a byte for each step, the chosen number of threads.
  *
- * The first form of the model part has a serialised plan. The first form is used if each step has a
- * kernel that can be saved, and if no argument may be omitted. A serialised plan has all
- * information that an execution needs, so loading compiles nothing.
+ * The first of two forms of the model part has a serialised plan. The model part has a serialised
+ * plan if each step has a kernel that can be saved, and if no argument may be omitted. A serialised
+ * plan has all information that an execution needs, so loading compiles nothing.
  *
- * The other form of the model part has the wire form of a model (see model/wire.h). Determining
- * constants (see ops/op.h) of the model are copied values; its other constants lie in its only
- * pool, which is the data part. Operations that depend on constants alone are replaced by their
- * results in the saved model.
+ * The second form of the model part has the wire form of a model (see model/wire.h). Determining
+ * constants (see ops/op.h) of the model are copied values; all other constants lie in the model's
+ * only pool, which is the data part. Operations that depend on constants alone are replaced by
+ * their results in the saved model.
  *
- * Data part: struct saved_stamp, the packed weights in the layout of compiling, and constants, each
- * aligned to SAVED_ALIGN. For a serialised plan, the data part has only the constants that steps
- * read; for a model, it has all constants. The data part is padded to NN_PLAN_DATA_ALIGN.
+ * Data part: struct saved_stamp, the packed weights as compiling lays them out, and constants, each
+ * aligned to SAVED_ALIGN. With a serialised plan, the data part has only the constants that steps
+ * read; with a model, the data part has all constants. The data part is padded to
+ * NN_PLAN_DATA_ALIGN.
  */
 #ifndef NN_PLAN_SAVED_H
 #define NN_PLAN_SAVED_H
@@ -30,24 +32,24 @@
 /* Value of saved_header.choice for a plan with sections, which are compiled during executions. */
 #define SAVED_SECTIONS UINT64_MAX
 
-/* The hash of the model part also covers this header. */
+/* The hash of the model part also covers struct saved_header. */
 struct saved_header {
 	uint64_t magic;
 	uint64_t fingerprint;		/* nn_plan_fingerprint() of the build that wrote the file */
-	uint64_t model_size;		/* size of the whole model part, with this header */
+	uint64_t model_size;		/* size of the whole model part, including this header */
 	uint64_t data_size;
-	uint64_t data_identity;	/* saved_stamp.identity of its data part */
+	uint64_t data_identity;	/* saved_stamp.identity of the plan's data part */
 	uint64_t packed_size;
 	uint64_t choice;		/* hash of the chosen kernels: compiled.choice */
 	uint32_t tuned_steps;		/* 0: not tuned */
-	uint32_t serial_size;	/* bytes of the serialised plan; 0: a model in wire form */
+	uint32_t serial_size;	/* bytes of the serialised plan; 0 if the part has a model */
 	char kernels[16];		/* name such as "avx2"; "" for an interpreted plan */
 };
 
 /*
  * Header of a serialised plan, followed by serial_arg[num_inputs + num_outputs],
  * serial_place[num_places] and the steps. Each step is followed by its operands, outputs first, and
- * by `words` words. Numbers of operands count inputs first, then outputs, then places.
+ * by `words` words. Operands are numbered in this order: inputs, outputs, then places.
  */
 struct serial_header {
 	uint64_t arena_size;
@@ -57,7 +59,10 @@ struct serial_header {
 	uint32_t num_steps;
 };
 
-/* An argument, with the type that the model declares. All dimensions of the argument are known. */
+/*
+ * An argument of a serialised plan, with the type that the model declares. All dimensions of the
+ * argument are known.
+ */
 struct serial_arg {
 	int32_t type;
 	uint32_t rank;
@@ -95,8 +100,8 @@ static inline bool saved_has_operands(const struct nn_kernel *kernel, uint32_t o
 }
 
 /*
- * Header of the data part of a saved plan. The stamp shows whether the data part belongs to another
- * plan or was not written completely. The stamp does not protect the data part against changes.
+ * Header of the data part of a saved plan. The stamp shows that a data part belongs to another
+ * plan, or was not written completely. The stamp does not protect the data part against changes.
  */
 struct saved_stamp {
 	uint64_t magic;

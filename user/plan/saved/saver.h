@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The state while a plan is saved: a copy of its model, converted to the form in which it is saved.
- */
+/* The state while a plan is saved: a copy of the plan's model, converted to the saved form. */
 #ifndef NN_PLAN_SAVER_H
 #define NN_PLAN_SAVER_H
 
@@ -50,9 +48,9 @@ static inline size_t saver_first(const struct saver *s, uint32_t subgraph)
 }
 
 /*
- * Replaces the model in an image's model part by the serialised plan, and drops pieces that the
- * serialised plan does not need. Leaves `image` and `pieces` unchanged if a step cannot be
- * serialised, or if an argument may be omitted. Returns NN_OK or NN_OUT_OF_MEMORY.
+ * Replaces the model in an image's model part by the serialised plan, and drops pieces of the data
+ * part that the serialised plan does not need. Leaves `image` and `pieces` unchanged if a step
+ * cannot be serialised, or if an argument may be omitted. Returns NN_OK or NN_OUT_OF_MEMORY.
  */
 enum nn_status plan_serialise(struct nn_plan_image *image, struct nn_plan_pieces *pieces);
 

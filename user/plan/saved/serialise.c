@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Serialises a plan, so that loading the plan needs no compiling. The serialiser first makes the
- * plan from its saved parts, like loading. The data part does not exist yet, so reserved addresses
- * replace it.
+ * Serialises a plan, so that loading the plan needs no compiling. The serialiser first makes a plan
+ * from the saved model, as loading does. Reserved addresses stand for the data part, which does not
+ * exist yet.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +17,12 @@ struct serialiser {
 	const void *data;	/* reserved addresses in place of the data part */
 	const struct compiled *c;
 	const struct saved_header *h;
-	uint32_t *numbers;	/* by operand: 1 + its number in the serialised plan, or 0 */
+	uint32_t *numbers;	/* by operand: 1 + the number in the serialised plan, or 0 */
 	uint32_t none;			/* 1 + the number of the place without bytes, or 0 */
 	struct serial_header head;
 	struct serial_arg *args;
 	struct serial_place *places;
-	uint32_t *steps;		/* serial_step, each with its operands and words */
+	uint32_t *steps;		/* for each step: serial_step, operands and words */
 	size_t steps_words;
 };
 
@@ -96,7 +96,7 @@ static bool number_of(struct serialiser *f, uint32_t operand, uint32_t *number)
 
 /*
  * Finds the number that an input of a step has in the serialised plan. All inputs that kernels do
- * not read have the number of the same place without bytes.
+ * not read share the number of one place without bytes.
  */
 static bool number_of_input(struct serialiser *f, const struct compiled_step *step, uint32_t index,
 			    bool is_read, uint32_t *number)
@@ -191,8 +191,8 @@ static void free_lists(struct serialiser *f)
 
 /*
  * Returns whether an execution of the model may omit an input. An execution that omits an input is
- * interpreted, because shapes depend on the inputs that are present. An input that no operation
- * reads may be omitted as well. Outputs need no check: only operations of plug-ins may omit
+ * interpreted, because shapes depend on the inputs that are present. An execution may also omit an
+ * input that no operation reads. Outputs need no check: only operations of plug-ins may omit
  * outputs, and such operations have no kernel.
  */
 static bool may_omit(const struct nn_subgraph *s)
@@ -231,7 +231,9 @@ static void append(uint8_t **to, const void *from, size_t size)
 	*to += size;
 }
 
-/* Finds the piece that contains a place in the data part; returns false if no piece contains it. */
+/*
+ * Finds the piece that contains a place in the data part; returns false if there is no such piece.
+ */
 static bool find_piece(const struct nn_plan_pieces *p, const struct serial_place *place,
 		       uint32_t *number)
 {
@@ -240,8 +242,8 @@ static bool find_piece(const struct nn_plan_pieces *p, const struct serial_place
 
 		*number = i;
 		/*
-		 * Pieces are sorted by offset. For a piece before the place's piece, the difference
-		 * of offsets is larger than the size.
+		 * Pieces are sorted by offset. For a piece before the sought piece, the difference
+		 * of the offsets is at least the piece's size.
 		 */
 		if (place->offset - piece->offset < piece->size)
 			return true;
@@ -250,8 +252,8 @@ static bool find_piece(const struct nn_plan_pieces *p, const struct serial_place
 }
 
 /*
- * Reduces the data part to the packed weights, which are the first piece, and the constants that
- * steps read. Returns false if memory runs out, or if no piece contains a place.
+ * Reduces the data part to the packed weights, which are the first piece, and to the constants that
+ * steps read. Returns false if memory runs out, or if a place lies in no piece.
  */
 static bool keep_used(struct serialiser *f, const struct nn_plan_pieces *all,
 		      struct nn_plan_pieces *kept)
@@ -317,8 +319,8 @@ static uint8_t *write_part(struct serialiser *f, const struct nn_plan_image *ima
 }
 
 /*
- * Returns whether the serialised plan can be restored. Each kernel must accept the words that it
- * saved.
+ * Returns whether plan_restore() can restore the serialised plan. Each kernel must accept the words
+ * that the kernel itself saved.
  */
 static bool can_be_restored(const uint8_t *part, size_t size, const void *data)
 {
@@ -378,9 +380,9 @@ enum nn_status plan_serialise(struct nn_plan_image *image, struct nn_plan_pieces
 	if (image->model_size > UINT32_MAX / 2)
 		return NN_OK;
 	/*
-	 * If memory runs out during compiling, another kernel may be tried, which may read zeros at
-	 * the reserved addresses. The compiled plan then does not match its header, so it is not
-	 * loaded.
+	 * If memory runs out during compiling, the compiler may try another kernel, which may read
+	 * zeros at the reserved addresses. A plan compiled with such a kernel does not match the
+	 * plan's header, so the plan is not loaded.
 	 */
 	room = h.data_size + NN_PLAN_DATA_ALIGN;
 	data = mmap(NULL, room, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
