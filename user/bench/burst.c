@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures bursts. Without options, the program compares rings in memory that two processes share
- * with a minimal ring and a bare futex. With --vm or --icount, the program compares bursts through
- * the module with the synchronous ioctl, io_uring and a unix socket. With --waits, the program
- * measures the time and the CPU time that each way of waiting adds to an execution.
+ * Measures bursts. Without options, the benchmark compares a burst's rings in memory that two
+ * processes share with a minimal ring and a bare futex. With --vm or --icount, the benchmark
+ * compares bursts through the kernel module with the synchronous ioctl, io_uring and a unix socket.
+ * With --waits, the program measures the time and the CPU time that each way of waiting adds to an
+ * execution.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,10 +28,10 @@
 #include "bench/burst/waits.h"
 #include "bench/figure.h"
 
-#define ROUNDS		40	/* subject and peer alternate, because CPU speeds may change */
+#define ROUNDS		40	/* subject and peer take turns, because CPU speeds may change */
 #define AWAKE_BATCHES	50	/* a round */
 #define AWAKE_BATCH	200	/* number of round trips in one sample */
-#define ASLEEP_TRIPS	50	/* round trips in a round, each of which is a sample */
+#define ASLEEP_TRIPS	50	/* round trips in a round; each round trip is a sample */
 #define WORK_TRIPS	8
 #define WORK_NS		1500000
 #define SPIN_NS		150000
@@ -135,7 +136,7 @@ static void bench_start(struct bench *b, enum subject subject)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		serve(subject, &b->memory, b->peer);
 	}
-	/* Stop each server while it is not measured, because servers spin. */
+	/* Stop each server while the server is not measured, because servers spin. */
 	kill(b->server, SIGSTOP);
 }
 
@@ -211,7 +212,9 @@ static void sample_after_idle(struct bench *b, struct idle_samples *to)
 	kill(b->server, SIGSTOP);
 }
 
-/* Measures the first execution after idle time, alternately with and without a latency request. */
+/*
+ * Measures the first execution after idle time, alternately with and without a CPU-latency request.
+ */
 static void after_idle(struct bench *b)
 {
 	static struct idle_samples with, without;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measures the compilation cache: the time to prepare MobileNetV2 and a keyword-spotting network of
- * LSTM layers (float32) from the two files of an entry. The lower bound is the time to map one file
- * and hash the other. For comparison, the models are also prepared without files. The program also
- * runs plans that were saved after many executions of their model. Without an argument, the program
- * measures the worker's part in this process. With --vm the program measures through libnnaccel,
- * the module and the engine, and prints no header.
+ * LSTM layers (float32) from the two files of an entry. The lower bound is the time to map the
+ * entry's data file and to hash the model file. For comparison, the program also prepares the
+ * models without the files of the cache. The program also runs plans that were saved after many
+ * executions of their model. Without an argument, the program measures the worker's part of a
+ * preparation in this process. With --vm the program measures through libnnaccel, the module and
+ * the engine, and prints no header.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -211,14 +212,11 @@ static void bench_worker(const char *prefix, struct builder *builder)
 	snprintf(w.model, sizeof(w.model), "%s/model", folder);
 	snprintf(w.data, sizeof(w.data), "%s/data", folder);
 	save(&w);
-	/*
-	 * The kinds of preparation alternate, so that other load on the machine affects all of
-	 * them.
-	 */
+	/* Kinds of preparation alternate, so that other load on the machine affects all kinds. */
 	for (int i = -2; i < RUNS; i++) {
 		/*
-		 * Each timed preparation follows a preparation of a different kind, so that all
-		 * begin with CPU caches in the same state.
+		 * Each timed preparation follows a preparation of a different kind, so that each
+		 * timed preparation begins with CPU caches in the same state.
 		 */
 		double floor = time_floor(&w), between = time_cold(&w), cached = time_cached(&w),
 		       cold_us = time_cold(&w);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Client and worker of a burst without the module: user/ring in memory that two processes share,
- * with all checks and the search for slots.
+ * Client and worker of a burst without the kernel module: user/ring in memory that two processes
+ * share, with all checks and the search for slots.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
@@ -103,7 +103,7 @@ void work(uint64_t ns)
 		;
 }
 
-/* Runs the plan or, if it is NULL, waits for `work_ns`. */
+/* Runs the plan or, if `plan` is NULL, waits for `work_ns`. */
 static void execute(struct burst_end *end, const struct nn_plan *plan, uint64_t work_ns)
 {
 	static float data[2][ELEMENTS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Client and worker of a burst without the module: user/ring in memory that two processes share,
- * with all checks and the search for slots.
+ * Client and worker of a burst without the kernel module: user/ring in memory that two processes
+ * share, with all checks and the search for slots.
  */
 #ifndef NN_BENCH_BURST_ENDS_H
 #define NN_BENCH_BURST_ENDS_H
@@ -18,7 +18,10 @@
 #define SLOTS		16
 #define ELEMENTS	16	/* number of elements in each tensor of the small model */
 
-/* Each request of the benchmark has two inputs and an output of known shape in two memories. */
+/*
+ * Each request of the benchmark has two inputs and an output of known shape, which lie in two
+ * memories.
+ */
 #define INPUTS		2
 #define OUTPUTS		1
 #define POOLS		2
@@ -27,7 +30,7 @@
 /* Prints a message with errno, and exits. */
 __attribute__((noreturn)) void die(const char *what);
 
-/* Prints the error's message and exits, like die(), if `status` is not NN_OK. */
+/* Prints the message of `err` and exits if `status` is not NN_OK. */
 void check(enum nn_status status, const struct nn_error *err);
 
 /* Returns memory that this process shares with its forked children. */
@@ -52,7 +55,7 @@ struct burst_end {
 void burst_end_init(struct burst_end *end, const struct burst_memory *m, bool is_client,
 		    uint64_t spin_ns);
 
-/* The worker's state of a slot. */
+/* The worker's memory of one slot of a burst. */
 struct place {
 	uint32_t slot;
 	uint64_t length;
@@ -60,7 +63,7 @@ struct place {
 
 /*
  * Does the worker's part of a round trip: receives a request, runs the plan, and answers. Without a
- * plan the worker waits for `work_ns` instead.
+ * plan the worker waits for `work_ns` instead of running a plan.
  */
 void burst_serve_one(struct burst_end *end, const struct place *places,
 		     const struct nn_plan *plan, uint64_t work_ns);

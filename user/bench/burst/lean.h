@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A minimal ring, to compare with a burst. A minimal ring has a head and a tail; both processes
- * spin and check nothing. A packet has as many words as a burst's packet of one small request.
+ * A minimal ring without checks, as a comparison for a burst's rings. The minimal ring has a head
+ * and a tail; the two processes at the ring spin and check nothing. A packet of the minimal ring
+ * has as many words as a burst's packet of one small request.
  */
 #ifndef NN_BENCH_BURST_LEAN_H
 #define NN_BENCH_BURST_LEAN_H
@@ -18,7 +19,7 @@ struct lean_ring {
 	_Alignas(64) struct nnaccel_datum datums[LEAN_DATUMS];
 };
 
-/* Rings for requests and for results. The caller puts the rings in zeroed shared memory. */
+/* Minimal rings for requests and for results. The caller puts the rings in zeroed shared memory. */
 struct lean_rings {
 	struct lean_ring requests, results;
 };

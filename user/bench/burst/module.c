@@ -16,7 +16,7 @@
 #include "bench/figure.h"
 
 #define TRIPS	2000	/* of each subject */
-#define TURN	50	/* round trips of one subject before the next subject is measured */
+#define TURN	50	/* round trips of one subject before a round trip of the next subject */
 
 enum subject { BURST, IOCTL, SOCKET, SOCKET_FD, URING, SUBJECTS };
 
@@ -33,7 +33,10 @@ struct module_bench {
 	double medians[SUBJECTS];
 };
 
-/* Builds a model that only reshapes its input, which is the least work of a model. */
+/*
+ * Builds a model that only reshapes its input, because RESHAPE is the cheapest operation to
+ * execute.
+ */
 static const struct nn_model *small_model(void)
 {
 	static const _Alignas(8) uint32_t to = ELEMENTS;
@@ -131,7 +134,9 @@ static void measure(struct module_bench *b)
 		b->medians[i] = figure_quantile(b->samples[i], TRIPS, 0.5);
 }
 
-/* Prints a figure of bursts together with the figure of each peer. */
+/*
+ * Prints a figure of bursts together with the same figure of each peer: ioctl, io_uring and socket.
+ */
 static void print(const struct module_bench *b, const char *name, double value, const char *unit,
 		  const char *where)
 {
@@ -148,8 +153,8 @@ static void print(const struct module_bench *b, const char *name, double value, 
 }
 
 /*
- * Sets how many bursts of a user may have a CPU-latency request. Returns the previous number, or
- * -1.
+ * Sets how many bursts of a user may have a CPU-latency request. Returns the previous number of
+ * bursts, or -1 on failure.
  */
 static long set_requests(long count)
 {
@@ -220,9 +225,9 @@ int bench_by_time(void)
 }
 
 /*
- * Returns the instructions that an execution takes in client and worker while both are awake. The
- * single CPU's clock counts instructions, so one thread does the client's and the worker's work in
- * turn.
+ * Returns the number of instructions that an execution takes in client and worker while neither
+ * sleeps. The single CPU's clock counts instructions, so one thread does the client's and the
+ * worker's work in turn.
  */
 static double awake_instructions(void)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A server behind a unix stream socket, to compare with a burst. The server executes the burst's
- * model, and gets the memory as an fd.
+ * A server behind a unix stream socket, as a comparison for a burst. The server executes the
+ * burst's model, and receives the memory as a file descriptor.
  *
- * Messages are a burst's packets, which the burst's code builds and checks. So a burst and a socket
- * differ only in the transport between the two processes.
+ * The messages on the socket are a burst's packets, which the burst's code builds and checks. So a
+ * burst and a socket differ only in the transport between the two processes.
  */
 #define _GNU_SOURCE
 #include "bench/burst/socket.h"
@@ -48,8 +48,8 @@ static void send_message(int socket, struct message *m)
 }
 
 /*
- * Receives a message. A message arrives whole, because only one message is sent at a time. Returns
- * false if the peer process has closed the socket.
+ * Receives a message. recvmsg() receives a message whole, because only one message is sent at a
+ * time. Returns false if the peer process has closed the socket.
  */
 static bool receive_message(int socket, struct message *m)
 {
@@ -132,7 +132,10 @@ static void serve(int socket, const struct nn_plan *plan)
 			die("no memory came");
 		answer(plan, &m, memory);
 		if (file >= 0) {
-			/* Keep the first request's memory mapped for requests without memory. */
+			/*
+			 * Keep the first request's memory mapped for later requests that carry no
+			 * memory.
+			 */
 			if (!kept)
 				kept = memory;
 			else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A server behind a unix stream socket, to compare with a burst. The server executes the burst's
- * model, and gets the memory as an fd.
+ * A server behind a unix stream socket, as a comparison for a burst. The server executes the
+ * burst's model, and receives the memory as a file descriptor.
  */
 #ifndef NN_BENCH_BURST_SOCKET_H
 #define NN_BENCH_BURST_SOCKET_H
@@ -22,8 +22,8 @@ void socket_peer_start(struct socket_peer *peer, const struct nn_model *model);
 
 /*
  * Makes the server execute the model. With `pass_memory` the request carries the memory, which the
- * server maps only for the request. Without `pass_memory` the server uses memory that it mapped
- * before.
+ * server maps only for the request. Without `pass_memory` the server uses memory that an earlier
+ * request carried.
  */
 void socket_peer_execute(struct socket_peer *peer, bool pass_memory);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Executions by io_uring, one at a time, to compare with a burst. */
+/* Executions by io_uring, one at a time, as a comparison for a burst. */
 #include "bench/burst/uring.h"
 
 #include <errno.h>

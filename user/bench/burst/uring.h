@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Executions by io_uring, one at a time, to compare with a burst. */
+/* Executions by io_uring, one at a time, as a comparison for a burst. */
 #ifndef NN_BENCH_BURST_URING_H
 #define NN_BENCH_BURST_URING_H
 
@@ -12,11 +12,14 @@ struct uring_peer {
 	struct nna_submission *submission;
 };
 
-/* Makes the ring and the submission. All functions of this header exit on failure. */
+/*
+ * Makes the io_uring and the submission that uring_peer_execute() submits. All functions of this
+ * header exit on failure.
+ */
 void uring_peer_start(struct uring_peer *peer, struct nna_prepared_model *prepared,
 		      const struct nna_request *request);
 
-/* Submits an execution and waits for its end by one system call. */
+/* Submits an execution and waits for the end of the execution, by one system call. */
 void uring_peer_execute(struct uring_peer *peer);
 
 void uring_peer_stop(struct uring_peer *peer);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares ways of waiting: adaptive ("learned"), always spinning, never spinning, and the minimal
- * ring as the lower bound. Client and worker have a CPU each, which they use alone or share with a
- * process that always computes.
+ * Compares ways of waiting in a burst: adaptive ("learned"), always spinning, never spinning, and
+ * the minimal ring as the lower bound. Client and worker of a burst have a CPU each, which they use
+ * alone or share with a process that always computes.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -22,7 +22,7 @@
 
 #define ROUNDS		10	/* number of rounds, each with all ways of waiting */
 #define MAX_TRIPS	1000	/* of a way */
-#define WARM_TRIPS	10	/* executions at a round's beginning that are not measured */
+#define WARM_TRIPS	10	/* unmeasured executions at the beginning of a round */
 #define ROUND_NS	150000000
 
 static const uint64_t works_ns[] = { 200000, 1500000, 20000000 };
@@ -58,7 +58,7 @@ static void settle(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Forks a process that runs on `cpu`; returns 0 in the new process. */
+/* Forks a process that runs on the CPU `cpu`; returns 0 in the new process. */
 static pid_t start(int cpu)
 {
 	pid_t pid = fork();
@@ -98,7 +98,7 @@ static void side_start(struct side *s, int way, uint64_t work_ns)
 	s->server = start(1);
 	if (!s->server)
 		serve(s, way, work_ns);
-	/* Stop each server while it is not measured, because servers spin. */
+	/* Stop each server while the server is not measured, because servers spin. */
 	kill(s->server, SIGSTOP);
 }
 
@@ -171,8 +171,8 @@ static void compare(uint64_t work_ns, bool loaded)
 	for (int way = 0; way < WAYS; way++) {
 		struct side *s = &sides[way];
 		/*
-		 * Work ends by the clock, so on a shared CPU work takes less CPU time than its
-		 * length.
+		 * Simulated work ends at a time of the clock, so on a shared CPU the work uses less
+		 * CPU time than its length.
 		 */
 		double cpu = (double)s->cpu_ns / (double)s->count / (double)work_ns;
 

@@ -4,9 +4,9 @@
 #define NN_BENCH_BURST_WAITS_H
 
 /*
- * Prints tab-separated values for several lengths of work, on free and on shared CPUs. The values
- * are the time that each way of waiting adds to an execution, and the CPU time of client and worker
- * without the work. Returns an exit status.
+ * Prints tab-separated values for simulated work of several lengths, on free and on shared CPUs.
+ * The values are the time that each way of waiting adds to an execution, and the CPU time of client
+ * and worker without the work. Returns an exit status.
  */
 int bench_waits(void);
 

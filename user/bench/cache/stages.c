@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs a network's untuned and tuned plans alternately, with a pause before each run, like an
- * application that executes rarely. After a pause, waking threads takes a large part of a small
+ * application that executes rarely. Waking threads after a pause takes a large part of a small
  * network's time.
  */
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 #define WARM_UP 5
 
 /*
- * Number of runs before the untuned plan is loaded again, because a plan tunes itself after
+ * Number of runs after which the untuned plan is loaded again, because a plan tunes itself after
  * NN_PLAN_HOT runs.
  */
 #define TURN (NN_PLAN_HOT / 2)

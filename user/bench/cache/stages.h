@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Measures the gain of a saved plan that was tuned.
- */
+/* Measures how much faster a saved plan runs that was tuned. */
 #ifndef NN_BENCH_STAGES_H
 #define NN_BENCH_STAGES_H
 
