@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures computation: networks on one and two threads, compared with XNNPACK on the same graph in
- * the same run, preparation, memory, and the cost of the API. Writes lines of figure value unit
- * peer peer_value ratio where, and p99s to standard error.
+ * Measures networks on one and two threads, preparation, memory, and the cost of the API; compares
+ * with XNNPACK on the same graph in the same run. Writes lines "figure value unit peer peer_value
+ * ratio where"; writes 99th percentiles to standard error.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -53,8 +53,8 @@ static double percentile(double *times, size_t count, size_t percent)
 }
 
 /*
- * Returns the kind of machine on which this program runs. The environment names the kind, because a
- * program cannot distinguish a VM from a machine.
+ * Returns the kind of machine on which this program runs. An environment variable names the kind,
+ * because a program cannot distinguish a VM from a machine.
  */
 static const char *where(void)
 {
@@ -83,7 +83,7 @@ static double time_run(const struct subject *s)
 	return now_us() - start;
 }
 
-/* Runs the subject repeatedly, for at least the given time. */
+/* Runs the subject repeatedly, at least WARM_UP times and for at least the given time. */
 static void warm_up(const struct subject *s, double us)
 {
 	double start = now_us();
@@ -100,9 +100,9 @@ static void time_runs(const struct subject *s, double *times, size_t count)
 
 /*
  * Runs subject and peer in turn, so that other work on the machine disturbs both. With several
- * threads each turn has more runs, because the peer's threads spin long after their last run. After
- * the peer's turn the function waits until the peer's threads sleep. Before each turn, warm-up runs
- * end the CPU's idle states.
+ * threads subject and peer alternate less often, because the peer's threads spin long after the
+ * peer's last run. After the peer's runs the function waits until the peer's threads sleep. Warm-up
+ * runs before each turn end the idle states of the CPUs.
  */
 static void compare_runs(const char *figure, struct subject ours, struct subject peer,
 			 uint32_t threads, size_t runs, size_t percent)
@@ -138,7 +138,7 @@ static void compare(const char *figure, struct subject ours, struct subject peer
 	compare_runs(figure, ours, peer, threads, RUNS, 50);
 }
 
-/* On a shared CPU the peer's spinning threads would delay each other. */
+/* If the peer's spinning threads shared a CPU, the threads would delay each other. */
 static bool has_two_cpus(void)
 {
 	cpu_set_t cpus;
@@ -156,8 +156,8 @@ static void compare_net(const char *figure, net_fn *make, enum net_type type, ui
 }
 
 /*
- * Compares nnaccel in float16 with the peer in float32, because the peer has no float16 for this
- * CPU.
+ * Compares nnaccel in float16 with XNNPACK in float32, because XNNPACK has no float16 kernels for
+ * this CPU.
  */
 static void compare_fp16(void)
 {
@@ -201,7 +201,8 @@ static void compare_prepare(const char *figure, net_fn *make, enum net_type type
 }
 
 /*
- * Calls `measure` in a child process, and returns the result. The caller must have only one thread.
+ * Calls `measure` in a child process, and returns what `measure` returns. The calling process must
+ * have only one thread.
  */
 static double in_child(double (*measure)(const void *arg), const void *arg)
 {
@@ -240,15 +241,15 @@ static double rss_of(const void *arg)
 }
 
 /*
- * Measures the peak resident memory for preparing and running a network, without the network
- * itself.
+ * Measures the peak resident memory for preparing and running a network, without the memory of the
+ * network's description.
  */
 static double measure_rss(subject_fn *make)
 {
 	return in_child(rss_of, &make);
 }
 
-/* A network, and the function that makes a subject of it. */
+/* A network, and the function that makes a subject of the network. */
 struct first {
 	const struct net *net;
 	subject_fn *make;
@@ -315,7 +316,10 @@ static double copy_of(const void *arg)
 	return now_us() - start;
 }
 
-/* Prints the lower bound of the time to a first result: one run and a copy of the weights. */
+/*
+ * Prints the lower bound of the time to a network's first result: one run and a copy of the
+ * weights.
+ */
 static void compare_least(const char *run, const char *copy, enum net_type type)
 {
 	double runs[PREPARES], copies[PREPARES], peer_times[PREPARES];
@@ -358,7 +362,7 @@ static double p90(struct subject *s)
 }
 
 /*
- * Counts to a number without waiting, which shows how much CPU time the scheduler gives to a
+ * Counts to a number without waiting; the time shows how much CPU time the scheduler gives to a
  * thread.
  */
 static void count_to(void *state)
@@ -473,8 +477,8 @@ static const char *figure_of(size_t net, const char *what)
 }
 
 /*
- * Compares the runs of all networks on one thread or, if `prepare` is true, the times to prepare
- * them.
+ * Compares the runs of all networks on one thread or, if `prepare` is true, the preparations of all
+ * networks.
  */
 static void compare_nets(const char *what, bool prepare)
 {
@@ -486,7 +490,7 @@ static void compare_nets(const char *what, bool prepare)
 	}
 }
 
-/* Compares subject and peer when both use only the instructions of an older CPU. */
+/* Compares nnaccel and XNNPACK when both use only the instructions of an older CPU. */
 static int compare_level(const char *level)
 {
 	static const struct {
@@ -521,7 +525,7 @@ static int compare_level(const char *level)
 
 /*
  * Runs a network once to warm up and once between two marks, for counting instructions. `who` is
- * nnaccel, nnaccel in float16, or the peer.
+ * "ours" (nnaccel), "fp16" (nnaccel in float16) or "peer".
  */
 static int run_marked(const char *name, const char *who)
 {
@@ -572,8 +576,8 @@ static void compare_known(size_t index, enum net_type type, uint32_t threads)
 }
 
 /*
- * Compares all networks or, if `count` is not 0, the networks whose names begin with a word of
- * `names`.
+ * Compares all known networks or, if `count` is not 0, the networks whose names begin with a word
+ * of `names`.
  */
 static int compare_all_known(int count, char **names)
 {

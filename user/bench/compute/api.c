@@ -27,7 +27,7 @@ void api_must(int result, const char *what)
 	exit(1);
 }
 
-/* Makes a model of a single ADD with one element. */
+/* Makes a model that has a single ADD of tensors with one element. */
 static ANeuralNetworksModel *make_model(void)
 {
 	const uint32_t one = 1, inputs[] = { 0, 1, 2 }, output = 3;

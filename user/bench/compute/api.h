@@ -7,7 +7,7 @@
 
 #include <android/NeuralNetworks.h>
 
-/* Ends the program with a message if `result` is an error of the NNAPI. */
+/* Exits with a message if `result` is an error code of the NNAPI. */
 void api_must(int result, const char *what);
 
 ANeuralNetworksDevice *api_cpu_device(void);
@@ -15,7 +15,7 @@ ANeuralNetworksDevice *api_cpu_device(void);
 /* Returns the median time of a nearly empty execution through the API. */
 double api_empty_model_ns(void);
 
-/* Returns the peak resident memory of this process so far. */
+/* Returns the peak resident memory that this process has reached so far. */
 long peak_rss_kib(void);
 
 #endif /* NN_BENCH_API_H */

@@ -22,7 +22,7 @@ struct builder *builder_create(void)
 		.inputs = b->inputs,
 		.outputs = b->outputs,
 	};
-	/* The pool begins at the address 8, because 0 is not a valid address. */
+	/* The pool of the model begins at the address 8, because 0 is not a valid address. */
 	b->pool = (struct nn_pool){ .base = (void *)8, .size = UINT64_MAX - 8 };
 	b->model = (struct nn_model){
 		.size = sizeof(struct nn_model),
@@ -223,7 +223,7 @@ static struct nn_arg make_arg(const struct nn_operand *o)
 	nn_operand_size(o, &size);
 	arg.data = must_alloc(size);
 	arg.length = size;
-	/* fp16 tensors stay zero, because random bytes are poor fp16 numbers. */
+	/* fp16 tensors stay zero, because many random bytes are no usable fp16 numbers. */
 	if (o->type != NN_TENSOR_FLOAT16)
 		fill_random(is_float ? NET_F32 : NET_QU8, arg.data, is_float ? size / 4 : size);
 	return arg;

@@ -17,8 +17,8 @@ struct compiled;
 #define BUILDER_INPUTS 8
 
 /*
- * A model under construction. Constants are not copied, because the model's pool is the whole
- * address space.
+ * A model that is being built, operand by operand. The model refers to constants without copying
+ * the constants, because the model's pool is the whole address space.
  */
 struct builder {
 	struct nn_model model;
@@ -36,7 +36,7 @@ struct builder {
 
 struct builder *builder_create(void);
 
-/* Frees the builder, scalars, and memory of builder_alloc(). */
+/* Frees the builder, the scalars, and the memory from builder_alloc(). */
 void builder_free(struct builder *b);
 
 /* Returns zeroed memory for a constant; builder_free() frees the memory. */
@@ -51,7 +51,7 @@ uint32_t builder_int(struct builder *b, int32_t value);
 uint32_t builder_bool(struct builder *b, bool value);
 void builder_operation(struct builder *b, int32_t code, uint32_t num_inputs,
 		       const uint32_t *inputs, uint32_t output);
-/* Does the same as builder_operation() for an operation with several outputs. */
+/* Adds an operation, like builder_operation(), but with several outputs. */
 void builder_operation_of(struct builder *b, int32_t code, uint32_t num_inputs,
 			  const uint32_t *inputs, uint32_t num_outputs, const uint32_t *outputs);
 
@@ -59,25 +59,29 @@ void builder_operation_of(struct builder *b, int32_t code, uint32_t num_inputs,
 void builder_input(struct builder *b, uint32_t operand);
 void builder_output(struct builder *b, uint32_t operand);
 
-/* Builds an image network, without a copy of the weights. */
+/* Builds a model of an image network, without a copy of the network's weights. */
 struct builder *builder_net(const struct net *net);
 
-/* Converts all float32 tensors to float16. */
+/* Converts all float32 tensors of the model to float16. */
 void builder_halve(struct builder *b);
 
 /*
- * Copies the constants to `to`, which must become the pool's memory afterwards. If `to` is NULL,
- * changes nothing. Returns the size of all constants.
+ * Copies the model's constants to `to`, which the caller must afterwards make the memory of the
+ * model's pool. If `to` is NULL, builder_place() only computes the size. Returns the size of all
+ * constants of the model.
  */
 size_t builder_place(struct builder *b, char *to);
 
-/* Makes a plan with random inputs. The subject becomes the owner of the builder. */
+/*
+ * Makes a plan from the builder's model, with random inputs. The returned subject becomes the owner
+ * of the builder.
+ */
 struct subject builder_subject(struct builder *b, uint32_t threads);
 
 /*
- * Does the same as builder_subject(), but divides steps for `threads` threads: one, or at least as
- * many as exist. Sets *compiled to the plan's compiled form, or to NULL if the model cannot be
- * compiled.
+ * Makes a subject like builder_subject(), but divides steps for `threads` threads: one thread, or
+ * at least as many threads as exist. Sets *compiled to the plan's compiled form, or to NULL if the
+ * model cannot be compiled.
  */
 
 struct subject builder_subject_cut(struct builder *b, uint32_t threads, struct compiled **compiled);

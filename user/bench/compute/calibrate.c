@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints the library's settings for this CPU and the origin of each setting. Making a plan measures
- * no setting. During executions plan/run/tuning.h measures which steps run faster on one thread. No
- * setting depends on the time of a memory barrier, which is only printed.
+ * Prints settings that the library has chosen for this CPU, and the origin of each setting. Making
+ * a plan measures none of the settings. During executions plan/run/tuning.h measures which steps
+ * run faster on one thread. No setting depends on the time of a memory barrier, which is only
+ * printed.
  */
 #include <unistd.h>
 
@@ -24,8 +25,8 @@ static void tell(FILE *out, const char *name, long value, const char *unit, cons
 }
 
 /*
- * Prints the size of a CPU cache as the system knows it (0 if unknown), for a comparison with the
- * fixed sizes.
+ * Prints the size of a CPU cache as the system reports the size (0 if unknown), for a comparison
+ * with the library's fixed sizes.
  */
 static void tell_cache(FILE *out, const char *name, int of)
 {

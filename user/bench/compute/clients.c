@@ -44,8 +44,9 @@ static _Noreturn void run_client(struct turn *t, uint32_t client, uint32_t threa
 }
 
 /*
- * Runs `count` clients for a second, and returns their runs per second. *least is the number of
- * runs of the slowest client. Returns a negative number if a process could not be started.
+ * Runs `count` client processes for a second, and returns the sum of runs per second; stores the
+ * slowest client's number of runs in *least. Returns a negative number if a client process could
+ * not be started.
  */
 static double run_clients(struct turn *t, uint32_t count, uint32_t threads, double *least)
 {

@@ -60,7 +60,7 @@ uint32_t graph_omitted(const struct graph *g)
 }
 
 /*
- * Returns the range of random weights for which products with rows of `depth` numbers are about as
+ * Returns the range of random weights for which sums of `depth` products with numbers are about as
  * large as the numbers.
  */
 static float reach_of(uint32_t depth)

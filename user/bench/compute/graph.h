@@ -9,8 +9,8 @@
 enum { GRAPH_NONE = 0, GRAPH_RELU = 1 };
 
 /*
- * A model under construction; a graph of the type NET_F32 is float32, and one of NET_QC8 is int8
- * with zero point 0.
+ * A model that is being built; tensors are float32 in a graph of the type NET_F32, and int8 with
+ * zero point 0 in a graph of the type NET_QC8.
  */
 struct graph {
 	struct builder *b;
@@ -21,8 +21,8 @@ struct graph {
 uint32_t graph_tensor(const struct graph *g, uint32_t rank, const uint32_t *dims, float scale);
 
 /*
- * graph_floats() adds a constant of random numbers in [middle - reach, middle + reach], and
- * graph_float() a scalar.
+ * graph_floats() adds a constant tensor of random numbers in [middle - reach, middle + reach];
+ * graph_float() adds a scalar.
  */
 uint32_t graph_floats(const struct graph *g, uint32_t rank, const uint32_t *dims, float middle,
 		      float reach);
@@ -31,7 +31,8 @@ uint32_t graph_omitted(const struct graph *g);
 
 /*
  * Multiplies x of the shape [rows, depth] by random weights and adds a bias; the result has the
- * shape [rows, units]. The weights are scaled so that numbers keep their magnitude.
+ * shape [rows, units]. The weights are scaled so that the results are about as large as the numbers
+ * of x.
  */
 uint32_t graph_product(const struct graph *g, uint32_t x, uint32_t units, int32_t activation,
 		       float scale);
@@ -43,7 +44,7 @@ uint32_t graph_product(const struct graph *g, uint32_t x, uint32_t units, int32_
 uint32_t graph_batch_product(const struct graph *g, uint32_t x, uint32_t y, bool transpose_y,
 			     float scale);
 
-/* Adds an ADD, SUB or MUL whose result has the shape of x. */
+/* Adds an operation ADD, SUB or MUL whose result has the shape of x. */
 uint32_t graph_binary(const struct graph *g, int32_t code, uint32_t x, uint32_t y, float scale);
 /* Adds the operations of x * logistic(1.702 * x), which is nearly GELU. */
 uint32_t graph_gelu(const struct graph *g, uint32_t x);
@@ -54,18 +55,21 @@ uint32_t graph_reshape(const struct graph *g, uint32_t x, uint32_t rank, const u
 uint32_t graph_swap(const struct graph *g, uint32_t x);
 
 /*
- * Convert from the graph's type to float32, and back. In a float32 graph graph_to_floats() and
- * graph_from_floats() return x itself.
+ * graph_to_floats() converts from the graph's type to float32, graph_from_floats() from float32 to
+ * the graph's type. In a float32 graph graph_to_floats() and graph_from_floats() return x itself.
  */
 uint32_t graph_to_floats(const struct graph *g, uint32_t x);
 uint32_t graph_from_floats(const struct graph *g, uint32_t x, float scale);
 
-/* Normalises each float32 row by mean and deviation, then applies factors and offsets. */
+/*
+ * Normalises each float32 row by the row's mean and standard deviation, then applies factors and
+ * offsets.
+ */
 uint32_t graph_normalize(const struct graph *g, uint32_t x);
 
 /*
- * Adds a float32 recurrent layer from [steps, 1, size] to [steps, 1, units]. The initial state is a
- * constant.
+ * Adds a float32 LSTM layer from [steps, 1, size] to [steps, 1, units]. The initial state of the
+ * LSTM layer is a constant.
  */
 uint32_t graph_lstm(const struct graph *g, uint32_t x, uint32_t units);
 

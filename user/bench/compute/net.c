@@ -26,7 +26,9 @@ static uint32_t next_random(void)
 
 void *must_alloc(size_t size)
 {
-	/* Allocate more than `size`, because XNNPACK reads a few bytes beyond the end. */
+	/*
+	 * Allocate more than `size`, because XNNPACK reads a few bytes beyond the end of a buffer.
+	 */
 	void *memory = calloc(1, size + 64);
 
 	if (!memory) {
@@ -70,7 +72,7 @@ size_t layer_weights(const struct net *net, uint32_t layer)
 
 /*
  * Makes random weights for a layer. The weights are scaled so that sums of products with inputs
- * have about the range of outputs.
+ * have about the range of the layer's outputs.
  */
 static void fill_layer(struct net *net, uint32_t index)
 {
@@ -95,7 +97,7 @@ static void fill_layer(struct net *net, uint32_t index)
 			((int8_t *)l->weights)[i] = -127;
 }
 
-/* Appends a layer and returns its output image. */
+/* Appends a layer to the network and returns the image that the layer writes. */
 static uint32_t add_layer(struct net *net, struct layer layer, uint32_t channels)
 {
 	uint32_t index = net->num_layers++;
@@ -142,7 +144,7 @@ static uint32_t add(struct net *net, uint32_t from, uint32_t other, enum layer_r
 			 .other = other, .range = range }, net->images[from].channels);
 }
 
-/* Adds a layer that computes the mean of each channel. */
+/* Adds a layer that computes the mean of each channel of an image. */
 static uint32_t pool(struct net *net, uint32_t from)
 {
 	return add_layer(net, (struct layer){ .kind = LAYER_POOL, .filter = net->images[from].size,
@@ -197,7 +199,7 @@ void net_mobilenet_v1(struct net *net, enum net_type type, uint32_t side)
 	classify(net, at);
 }
 
-/* A sequence of inverted bottlenecks of the same kind; only the first bottleneck has a stride. */
+/* A series of inverted bottlenecks; only the first bottleneck of the series has a stride. */
 struct stage {
 	uint32_t expand;
 	uint32_t channels;
@@ -207,8 +209,9 @@ struct stage {
 };
 
 /*
- * Adds an inverted bottleneck, which has more channels inside. If input and output of the
- * bottleneck have the same shape, the input is added to the output.
+ * Adds an inverted bottleneck, which has more channels inside than at its input and output. If
+ * input and output of the inverted bottleneck have the same shape, an ADD adds the input to the
+ * output.
  */
 static uint32_t bottleneck(struct net *net, uint32_t from, const struct stage *s, uint32_t stride,
 			   uint32_t dilation)
@@ -272,8 +275,8 @@ void net_efficientnet_lite0(struct net *net, enum net_type type, uint32_t side)
 }
 
 /*
- * Adds a bottleneck with fewer channels inside. The bottleneck's output is added to its input or to
- * a projection of its input.
+ * Adds a bottleneck, which has fewer channels inside than at its output. The last layer adds the
+ * bottleneck's input, or a projection of the input, to the bottleneck's output.
  */
 static uint32_t residual(struct net *net, uint32_t from, uint32_t channels, uint32_t stride)
 {
@@ -301,7 +304,7 @@ void net_resnet50(struct net *net, enum net_type type, uint32_t side)
 	classify(net, at);
 }
 
-/* Returns the last convolution that widens a bottleneck to `channels` channels. */
+/* Returns the image that the last convolution with `channels` output channels writes. */
 static uint32_t widened(const struct net *net, uint32_t channels)
 {
 	uint32_t i = net->num_layers;
@@ -324,8 +327,8 @@ void net_ssd_mobilenet_v2(struct net *net, enum net_type type, uint32_t side)
 		maps[i + 2] = conv(net, conv(net, maps[i + 1], 1, 1, extra[i] / 2, RANGE_RELU6), 3,
 				   2, extra[i], RANGE_RELU6);
 	/*
-	 * Add convolutions that output the boxes and the scores of 91 classes, for 3 or 6 box
-	 * shapes at each point of each map.
+	 * For each point of each feature map, add convolutions that output boxes of 3 or 6 shapes,
+	 * and scores of 91 classes for each box.
 	 */
 	for (uint32_t i = 0; i < 6; i++) {
 		add_output(net, conv(net, maps[i], 1, 1, (i ? 6 : 3) * 4, RANGE_ANY));
@@ -343,8 +346,8 @@ void net_deeplab_v3(struct net *net, enum net_type type, uint32_t side)
 	mean = resize(net, mean, net->images[at].size);
 	at = conv(net, at, 1, 1, 256, RANGE_RELU6);
 	/*
-	 * Add two convolutions, because a convolution of two concatenated images equals the sum of
-	 * a convolution of each image.
+	 * Add two convolutions instead of one on concatenated images, because a convolution of
+	 * concatenated images is a sum of a convolution of each image.
 	 */
 	at = add(net, conv(net, at, 1, 1, 256, RANGE_ANY), conv(net, mean, 1, 1, 256, RANGE_ANY),
 		 RANGE_RELU6);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Image networks with random weights, as lists of layers. Nnaccel and its peer build the same graph
- * from one description.
+ * Image networks with random weights, as lists of layers. Nnaccel and XNNPACK build the same graph
+ * from one description of the network.
  */
 #ifndef NN_BENCH_NET_H
 #define NN_BENCH_NET_H
@@ -15,8 +15,8 @@
 /* The type of the numbers in a network. */
 enum net_type {
 	NET_F32,
-	NET_QC8,		/* int8, filters quantised per channel */
-	NET_QU8,		/* uint8, filters with a zero point */
+	NET_QC8,		/* int8; filters are quantised per channel */
+	NET_QU8,		/* uint8; filters have a zero point */
 };
 
 enum layer_kind {
@@ -25,10 +25,10 @@ enum layer_kind {
 	LAYER_ADD,
 	LAYER_POOL,		/* mean of each channel of a whole image */
 	LAYER_MAX_POOL,
-	LAYER_RESIZE,		/* bilinear; corners of input and output are aligned */
+	LAYER_RESIZE,		/* bilinear; corners of input and output images are aligned */
 };
 
-/* The range of a layer's outputs. */
+/* The range to which a layer's activation limits the outputs. */
 enum layer_range { RANGE_ANY, RANGE_RELU, RANGE_RELU6 };
 
 /* The size and the quantisation of an image, which is a layer's input or output. */
@@ -46,12 +46,12 @@ struct layer {
 	uint32_t stride;
 	uint32_t dilation;	/* dilation of LAYER_CONV and LAYER_DEPTHWISE */
 	enum layer_range range;
-	/* Number of the image that the layer reads; layer i writes image i + 1. */
+	/* Number of the image that the layer reads; layer number i writes image number i + 1. */
 	uint32_t from;
-	uint32_t other;		/* second image of LAYER_ADD */
+	uint32_t other;		/* number of the second image that LAYER_ADD reads */
 	void *weights;
 	void *bias;
-	float *scales;		/* scale of each channel's filter, or of all */
+	float *scales;		/* scale for each channel of the filter */
 	int32_t weights_zero;
 };
 
@@ -61,20 +61,20 @@ struct net {
 	struct layer layers[MAX_LAYERS];
 	struct image images[MAX_LAYERS + 1];
 	uint32_t num_outputs;
-	uint32_t outputs[NET_OUTPUTS];	/* numbers of the returned images */
-	void *input;			/* random input, which is image 0 */
+	uint32_t outputs[NET_OUTPUTS];	/* numbers of the images that the network returns */
+	void *input;			/* random numbers for image 0, the network's input */
 };
 
 /*
  * Make networks for an image of `side` by `side` pixels (0: the network's usual size, mostly 224).
- * The weights of a network are the same in each call.
+ * The weights of a network are the same in each call of the network's function.
  */
 typedef void net_fn(struct net *net, enum net_type type, uint32_t side);
 net_fn net_mobilenet_v1, net_mobilenet_v2, net_efficientnet_lite0, net_resnet50;
 
 /*
- * SSD for images of 300 by 300, which outputs boxes and scores from six feature maps, each by
- * outputs of its own.
+ * SSD for images of 300 by 300; separate convolutions on each of six feature maps output boxes and
+ * scores.
  */
 net_fn net_ssd_mobilenet_v2;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An image network through the NNAPI on nnapi-reference. Preparation is measured as an application
- * sees it, from the first call that makes the model. The application passes constants by pointers.
+ * Runs an image network through the NNAPI on nnapi-reference. The measured time of a preparation
+ * begins at the first call that makes the model, as an application sees the preparation. The
+ * application passes constants to the NNAPI by pointers.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -85,7 +86,7 @@ static void free_net(void *state)
 	free(n);
 }
 
-/* Folder of the compilation cache, which is removed when the program ends. */
+/* Folder of the compilation cache; the folder is removed when the program ends. */
 static char folder[] = "/tmp/nnaccel-bench-XXXXXX";
 
 static void remove_folder(void)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Predicts the time of a network on more threads than the machine has CPUs. The program divides
- * steps into tasks for this larger number of threads, measures each task on one thread, and
- * simulates the threads with the measured times. The costs of sharing work are measured between the
- * caller and one helper thread.
+ * Predicts the time of a network on more threads than the machine has CPUs. The benchmark divides a
+ * plan's steps into tasks for this larger number of threads, measures each task on one thread, and
+ * simulates the threads with the measured times. The costs of sharing work are measured between two
+ * threads: the caller and one helper thread.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -24,15 +24,15 @@
 #define MEETINGS 101
 #define EMPTY_TASKS 100000
 #define ASLEEP_NS (20 * THREADS_SPIN_NS)
-#define FREE 0.1		/* share of samples assumed undisturbed by other load */
+#define FREE 0.1		/* share of samples that other load is assumed not to disturb */
 
 _Static_assert(TIMED_RUNS + RUNS < NN_PLAN_HOT, "plans do not tune themselves meanwhile");
 
 /* ---- What sharing costs ---- */
 
 /*
- * A job of two tasks that wait for each other, so that the job ends only after a helper thread has
- * joined.
+ * A job of two tasks that wait for each other, so that the job can end only after a helper thread
+ * has taken one of the tasks.
  */
 struct meeting {
 	atomic_uint met;
@@ -51,8 +51,8 @@ static void meet(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * Measures the ns until the caller and a helper thread begin their tasks of a job. The job begins
- * `idle_ns` after the end of the previous job.
+ * Measures the time in ns until the caller and a helper thread begin their tasks of a job. The job
+ * begins `idle_ns` after the end of the previous job.
  */
 static void time_meetings(uint64_t idle_ns, double *caller, double *helper)
 {
@@ -100,7 +100,7 @@ static struct schedule_costs measure_costs(void)
 
 /* ---- How long tasks take ---- */
 
-/* Wrapper of a step's kernel, which measures the time of each task. */
+/* A kernel that wraps a step's kernel and measures the time of each task. */
 struct timed {
 	struct nn_kernel kernel;
 	const struct nn_kernel *real;
@@ -174,7 +174,7 @@ static void unwrap(struct timed_plan *p)
 	free(p->ns);
 }
 
-/* Returns the time in ns of the shortest of `runs` runs. */
+/* Returns the ns that the shortest of `runs` runs takes. */
 static double time_runs(const struct subject *s, size_t runs)
 {
 	double best = 1e18;

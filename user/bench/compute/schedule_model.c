@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Simulates threads ("workers") that execute a plan's tasks. The simulation always handles the
- * earliest event next.
+ * Simulates threads ("workers") that execute a plan's tasks. The simulation always processes the
+ * earliest pending event next.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -13,10 +13,10 @@
 #define EARLIER 3
 
 enum state {
-	AWAY,				/* does not run this step, or is not awake yet */
-	COMING,				/* sees the step's begin at time `at` */
-	WORKING,			/* takes a task at time `at` */
-	GONE,				/* found no task left at time `at` */
+	AWAY,				/* the worker does not run this step, or sleeps */
+	COMING,				/* the worker sees the step's begin at time `at` */
+	WORKING,			/* the worker takes a task at time `at` */
+	GONE,				/* the worker found no task left at time `at` */
 };
 
 struct worker {
@@ -33,14 +33,14 @@ struct machine {
 	struct worker workers[SCHEDULE_WORKERS];
 };
 
-/* A step that is being run. */
+/* A step that is being simulated. */
 struct job {
 	const struct schedule_step *step;
 	uint32_t next;			/* task */
 	uint32_t helpers;		/* that joined */
 	uint32_t most;			/* that may */
 	uint32_t unwoken;
-	double free;			/* time from which the next task number can be taken */
+	double free;			/* time from which a thread can take the next task number */
 };
 
 static bool sleeps(const struct machine *m, const struct worker *w, double at)
@@ -50,7 +50,7 @@ static bool sleeps(const struct machine *m, const struct worker *w, double at)
 
 /*
  * Makes a thread wake sleeping threads at time `at`. Returns the time at which the waking thread
- * has finished.
+ * has finished waking other threads.
  */
 static double wake_some(struct machine *m, struct job *j, double at)
 {
@@ -105,8 +105,8 @@ static void take_task(const struct machine *m, struct job *j, struct worker *w)
 }
 
 /*
- * Simulates a step that begins at time `at`. Returns the time at which the caller sees the step's
- * end.
+ * Simulates a step that begins at time `at`. Returns the time at which the caller sees that the
+ * step has ended.
  */
 static double share(struct machine *m, const struct schedule_step *step, double at)
 {

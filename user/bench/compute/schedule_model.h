@@ -10,7 +10,7 @@
 
 #define SCHEDULE_WORKERS 256
 
-/* A step of a plan; the next step begins when all tasks of a step are done. */
+/* A step of a plan; a plan's next step begins when all tasks of this step are done. */
 struct schedule_step {
 	const double *tasks;		/* ns of each task on one thread, by task number */
 	uint32_t count;
@@ -18,9 +18,9 @@ struct schedule_step {
 
 /* The costs, in ns, of sharing work between threads. */
 struct schedule_costs {
-	double open;			/* time to open a job, before the first task */
-	double notice;	/* time from a write until a spinning thread sees it */
-	double take;	/* time to take a task's number, one thread at a time */
+	double open;			/* time to open a job, before the first task is taken */
+	double notice;	/* time until a spinning thread sees another thread's write */
+	double take;	/* time to take a task's number, which one thread at a time can do */
 	double wake_call;		/* duration of a call that wakes threads */
 	double wake;			/* time from a waking call until the threads run */
 	double spin;			/* idle time after which a thread sleeps */

@@ -8,8 +8,8 @@
 #include "sequence.h"
 
 /*
- * STEP is the scale of int8 tensors for numbers of about 1, SUM_STEP that for sums of these
- * numbers, and SCORE_STEP that for their products.
+ * Scales of int8 tensors: STEP for numbers of about 1, SUM_STEP for sums of such numbers, and
+ * SCORE_STEP for products of such numbers.
  */
 #define STEP (1.0f / 32)
 #define SUM_STEP (1.0f / 16)
@@ -17,8 +17,8 @@
 #define MIXED_STEP (1.0f / 128)	/* scale of weighted means */
 
 /*
- * Multiplies x by weights, and splits the product [tokens, size] into [heads, tokens, size /
- * heads].
+ * Multiplies x by weights, and splits the product of shape [tokens, size] into [heads, tokens, size
+ * / heads].
  */
 static uint32_t heads(const struct graph *g, uint32_t x, const struct block *s)
 {
@@ -47,7 +47,7 @@ static uint32_t add(const struct graph *g, uint32_t x, uint32_t y)
 	return graph_binary(g, NN_OP_ADD, x, y, SUM_STEP);
 }
 
-/* Normalises x in float32, even if the graph is int8. */
+/* Normalises x in float32, and converts the result to the graph's type. */
 static uint32_t normalize(const struct graph *g, uint32_t x)
 {
 	return graph_from_floats(g, graph_normalize(g, graph_to_floats(g, x)), STEP);
@@ -85,8 +85,8 @@ struct builder *sequence_encoder(enum net_type type, bool small)
 }
 
 /*
- * In an int8 network only the products between SVDF layers are int8, because the NNAPI has SVDF
- * only for float types.
+ * In an int8 network only the products between SVDF layers are int8, because the NNAPI supports
+ * SVDF only for float types.
  */
 struct builder *sequence_kws_svdf(enum net_type type, bool small)
 {

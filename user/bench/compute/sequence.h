@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sequence networks: their sizes, and their models. */
+/* Sizes of sequence networks, and functions that make models of sequence networks. */
 #ifndef NN_BENCH_SEQUENCE_H
 #define NN_BENCH_SEQUENCE_H
 
@@ -14,25 +14,25 @@ struct block {
 	uint32_t tokens;
 	uint32_t size;		/* of a token */
 	uint32_t heads;
-	uint32_t hidden;	/* elements of a token between the last two products */
+	uint32_t hidden;	/* elements of a token between the block's last two products */
 };
 
 #define TRANSFORMER_BLOCK ((struct block){ 64, 256, 4, 1024 })
 
-/* Sizes of an encoder like BERT's. */
+/* Sizes of a transformer encoder like BERT's. */
 #define ENCODER_LAYERS 4
 #define ENCODER_BLOCK ((struct block){ 128, 512, 8, 2048 })
 
 /*
- * Sizes of keyword-spotting networks: numbers of a spectrum as inputs, and scores of words as
- * outputs.
+ * Sizes of keyword-spotting networks, whose inputs are numbers of a spectrum, and whose outputs are
+ * scores of words.
  */
 #define KWS_FEATURES 40
 #define KWS_WORDS 12
 
 /*
- * Sizes of the SVDF network, which runs on one frame at a time. A product reduces the size of each
- * SVDF layer's output except the last layer's.
+ * Sizes of the SVDF network, each of whose runs processes one frame. A product after each SVDF
+ * layer except the last reduces the size of the layer's output.
  */
 #define SVDF_LAYERS 5
 #define SVDF_UNITS 256
@@ -40,22 +40,22 @@ struct block {
 #define SVDF_MEMORY 10		/* frames */
 
 /*
- * Sizes of the LSTM network. Each run processes a second of frames by a product, LSTM layers, and a
- * second product.
+ * Sizes of the LSTM network. Each run of the LSTM network processes a second of frames by a
+ * product, LSTM layers, and a second product.
  */
 #define KWS_FRAMES 49
 #define KWS_LAYERS 2
 #define KWS_UNITS 128
 
 /*
- * Make a full model or, if `small`, a small model with the same kinds of layers, in NET_F32 or
- * NET_QC8.
+ * Make a sequence network in NET_F32 or NET_QC8; with `small`, a small network with the same kinds
+ * of layers.
  */
 struct builder;
 typedef struct builder *sequence_fn(enum net_type type, bool small);
 sequence_fn sequence_encoder, sequence_kws_svdf, sequence_kws_lstm;
 
-/* Make a sequence network as a plan of nnaccel, or as calls of XNNPACK. */
+/* Make a sequence network as a plan of nnaccel, or as calls of XNNPACK operators. */
 struct subject subject_sequence(sequence_fn *make, enum net_type type, uint32_t threads);
 struct subject subject_sequence_xnnpack(sequence_fn *of, enum net_type type, uint32_t threads);
 
