@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the runtime's list of programs that may use extensions: the programs that list files
- * admit, and changes of list files.
+ * Tests the runtime's list of programs that may use extensions: the programs that files of the list
+ * admit, and changes of the files.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -24,8 +24,8 @@ static char list_path[] = "/tmp/nnaccel-list.XXXXXX";
 static char config_path[] = "/tmp/nnaccel-config.XXXXXX";
 
 /*
- * Replaces stat() and fstat() for the code under test. The replacements can fail, or can say that a
- * file is on another device.
+ * Replaces stat() and fstat() for the code under test. The replacements of stat() and fstat() can
+ * fail, or can say that a file is on another device.
  */
 static dev_t other_device;
 static bool fstat_fails;
@@ -139,7 +139,10 @@ static void test_cases(void **state)
 	}
 }
 
-/* Cases in which an interpreter, whose path is not on the list, runs a script in /opt. */
+/*
+ * Cases in which an interpreter runs a script in /opt, and the interpreter's path is not on the
+ * list.
+ */
 static const struct {
 	const char *name;
 	const char *list;
@@ -188,8 +191,8 @@ static void test_applications(void **state)
 }
 
 /*
- * If the list names an application's service, the service's program (for an interpreter: its
- * script) must be in an allowed folder.
+ * If the list names a service, the service's program (or the script that an interpreter runs) must
+ * be in a trusted folder.
  */
 static void test_places_of_applications(void **state)
 {
@@ -278,8 +281,8 @@ static void test_unit_names(void **state)
 }
 
 /*
- * Lines of the list can name services. Only the system's service manager can assign a service's
- * name to a process.
+ * Lines of the list of allowed programs can name services. Only the system's service manager can
+ * assign a service's name to a process.
  */
 static void test_services(void **state)
 {
@@ -332,7 +335,7 @@ static void test_admitted_services(void **state)
 	assert_false(allowlist_admits_service(&a, "/system.slice/other.service", "other"));
 	assert_false(allowlist_admits_service(&a, NULL, NULL));
 	assert_false(allowlist_admits_service(&a, "/system.slice", NULL));
-	/* A list file that belongs to an ordinary user is valid only for the user's processes. */
+	/* A list file that belongs to an ordinary user is valid only for processes of this user. */
 	if (!geteuid()) {
 		assert_int_equal(chown(list_path, 1, 0), 0);
 		assert_false(allowlist_admits_service(&a, camera, NULL));
@@ -341,7 +344,7 @@ static void test_admitted_services(void **state)
 		assert_int_equal(seteuid(0), 0);
 		assert_int_equal(chown(list_path, 0, 0), 0);
 	}
-	/* The list is read again, too, if only the mode of its file changes. */
+	/* The runtime reads the list again even if only the mode of the list's file changes. */
 	assert_int_equal(chmod(list_path, 0646), 0);
 	assert_false(allowlist_admits_service(&a, camera, NULL));
 	assert_int_equal(chmod(list_path, 0644), 0);
@@ -382,7 +385,7 @@ static void write_in_place(const char *path, const char *text, time_t s, long ns
 	close(fd);
 }
 
-/* The list is read again if any field of the file's stat() changes. */
+/* The runtime reads the list again if any field of the stat() of the list's file changes. */
 static void test_each_change(void **state)
 {
 	enum { NOTHING, OTHER_FILE, DEVICE, SIZE, MODE, OWNER, SECONDS, NANOSECONDS, COUNT };
@@ -419,7 +422,7 @@ static void test_each_change(void **state)
 	put(list_path, NULL);
 }
 
-/* Lines after the first MiB of a list are ignored, and a folder is rejected as a list. */
+/* Lines after the first MiB of a list file are ignored, and a folder is rejected as a list file. */
 static void test_large_list(void **state)
 {
 	static const struct allowlist_program first = { .path = "/opt/first" },

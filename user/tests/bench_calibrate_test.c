@@ -110,7 +110,10 @@ static void test_constants(void **state)
 	}
 }
 
-/* The output has lines with properties of the machine, whose values the test does not check. */
+/*
+ * The output has lines with properties of the machine; the test does not check the values of these
+ * lines.
+ */
 static void test_machine(void **state)
 {
 	static const char *const names[] = {
@@ -125,7 +128,7 @@ static void test_machine(void **state)
 
 /*
  * The output lists all GEMM kernels that the CPU can run, with the rows of each kernel's tile. The
- * first kernel of the output is the one that plans use.
+ * first kernel set of the output is the set that plans use.
  */
 static void test_kernels(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the model that predicts a schedule's time, with invented tasks whose expected times were
- * computed by hand.
+ * Tests the model that predicts the time of a plan's execution on several threads, with invented
+ * tasks whose expected times were computed by hand.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include "bench/compute/schedule_model.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
-#define MANY 1000000.0	/* ns of idle time before a thread sleeps; longer than a test */
+#define MANY 1000000.0	/* idle ns before a thread sleeps; more than any test takes */
 
 static const double equal[8] = { 10, 10, 10, 10, 10, 10, 10, 10 };
 static const double long_first[] = { 40, 10, 10, 10, 10 };
@@ -21,7 +21,7 @@ static const double long_last[] = { 10, 10, 10, 10, 40 };
 static const double alone[] = { 100 };
 static const double none[64];
 
-/* One step with different tasks; dividing the tasks among threads costs no time. */
+/* Tests one step with different tasks, without costs of sharing the tasks among threads. */
 static void test_sharing(void **state)
 {
 	static const struct schedule_costs free_of_cost = { .spin = MANY, .fan_out = 256 };
@@ -72,19 +72,22 @@ static void test_costs(void **state)
 	(void)state;
 	costs.open = 3;
 	assert_true(schedule_run(&shared, 1, 8, &costs) == 13);
-	/* A plan on one thread does not divide tasks, which would cost time. */
+	/* A plan on one thread has no costs of sharing tasks. */
 	assert_true(schedule_run(&shared, 1, 1, &costs) == 80);
 	assert_true(schedule_run(&single, 1, 8, &costs) == 100);
-	/* `notice` delays the start of helpers, and delays the caller when the helpers end. */
+	/*
+	 * The cost `notice` delays the start of helper threads, and delays the caller when the
+	 * helpers end.
+	 */
 	costs.notice = 2;
 	assert_true(schedule_run(&shared, 1, 8, &costs) == 3 + 2 + 10 + 2);
-	/* Only one thread at a time can take a task's number, which lasts `take` ns. */
+	/* Only one thread at a time can take a task's number, which takes `take` ns. */
 	costs = (struct schedule_costs){ .take = 1, .spin = MANY, .fan_out = 256 };
 	assert_true(schedule_run(&shared, 1, 8, &costs) == 8 + 10);
 	assert_true(schedule_run(&(struct schedule_step){ none, 64 }, 1, 64, &costs) == 64);
 }
 
-/* Each thread that is awake wakes four sleeping threads. */
+/* Each thread that wakes up wakes four further sleeping threads. */
 static void test_waking(void **state)
 {
 	static const struct schedule_costs costs = {
@@ -99,14 +102,14 @@ static void test_waking(void **state)
 	for (size_t i = 0; i < LENGTH(tasks); i++)
 		tasks[i] = 1000;
 	/*
-	 * The caller wakes four threads, which wake sixteen more threads; so the sixteen begin
-	 * after two wake-ups.
+	 * The caller wakes four threads, which wake sixteen more threads; so the sixteen threads
+	 * begin after two wake-up times.
 	 */
 	assert_true(schedule_run(&step, 1, 21, &costs) == 1000 + 2 * 100);
 	assert_true(schedule_run(&step, 1, 5, &costs) == 1 + 5 * 1000);
 	/*
-	 * Helpers fall asleep during the long step. While the helpers wake up, the caller finishes
-	 * the short step.
+	 * Helper threads fall asleep while one thread runs the long step. While the helper threads
+	 * wake up, the caller finishes the short step.
 	 */
 	assert_true(schedule_run(two, 2, 8, &spinning) == 80 + 100);
 	spinning.wake = 200;

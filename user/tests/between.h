@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An assertion that a value lies between two bounds. Versions 1 and 2 of cmocka have different
- * names for such an assertion.
+ * names for an assertion of a range.
  */
 #ifndef NN_TESTS_BETWEEN_H
 #define NN_TESTS_BETWEEN_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters of this process's contexts and bursts, from their files' fdinfo.
+ * Counters of this process's contexts and bursts, which the kernel shows in the fdinfo of open
+ * files.
  */
 #include "tests/burst_counter.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the client's end of a burst (user/ring) with a worker's end that was written from
+ * Tests the client's end of a burst (user/ring) against a worker's end that was written from
  * Documentation/burst.rst alone. The worker's end answers each request with the shapes that the
  * request contains.
  */

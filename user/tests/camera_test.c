@@ -38,7 +38,7 @@ static bool has_ink(uint32_t digit, uint32_t x, uint32_t y)
 	       (s & 0x10 && x == 1 && y > 7) || (s & 0x20 && x == 6 && y > 7);
 }
 
-/* Makes a frame of noise with a number in grey on a grey background. */
+/* Makes a frame of noise with a number in grey on a background of another grey. */
 static void draw(uint32_t number, uint8_t ink, uint8_t paper)
 {
 	uint32_t noise = number * 2654435761u;
@@ -132,8 +132,8 @@ static void assert_pixel(const struct sheet *s, uint32_t x, uint32_t y, int r, i
 }
 
 /*
- * The contact sheet has frames in rows of four, in the colours of BT.601. Each frame has a border
- * of 8 pixels, and 32 pixels below the frame.
+ * The contact sheet has four frames in a row, in colours converted by BT.601. Each frame in the
+ * contact sheet has a border of 8 pixels, and 32 pixels for a text below the frame.
  */
 static void test_sheet(void **state)
 {
@@ -144,7 +144,7 @@ static void test_sheet(void **state)
 		{ 16, 128, 128, 0, 0, 0 }, { 235, 128, 128, 255, 255, 255 }, { 81, 90, 240, 254, 0, 0 },
 		{ 145, 54, 34, 0, 255, 1 }, { 41, 240, 110, 0, 0, 255 }, { 126, 128, 128, 128, 128, 128 },
 	};
-	/* A row of the camera's image has more bytes (the stride) than the frame has pixels. */
+	/* A row of the camera's image has more bytes (the stride) than the frame is wide. */
 	static const struct camera wide = { .width = WIDTH, .height = HEIGHT, .stride = WIDTH + 16 };
 	static uint8_t image[(WIDTH + 16) * HEIGHT * 3 / 2];
 	static struct glyphs glyphs;
@@ -177,7 +177,7 @@ static void test_sheet(void **state)
 		assert_pixel(&s, x, y - 1, 32, 32, 32);
 		/*
 		 * The number that the network read is drawn below the frame, at twice the glyphs'
-		 * size, in green if right.
+		 * size, and in green if the network read correctly.
 		 */
 		for (uint32_t k = 0; k < 16 * 32; k++) {
 			uint32_t px = k % 16, py = k / 16;

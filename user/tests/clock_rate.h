@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lets a test control CLOCK_MONOTONIC for its program and the program's libraries. Only one file of
- * a program may include clock_rate.h.
+ * Lets a test change the rate of CLOCK_MONOTONIC for the test program and the program's libraries.
+ * Only one file of a program may include clock_rate.h.
  */
 #ifndef NN_TESTS_CLOCK_RATE_H
 #define NN_TESTS_CLOCK_RATE_H
@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 
-/* After the real time `real_ns`, the test's clock runs `rate` times as fast as the real clock. */
+/* From the real time `real_ns` on, the test's clock runs `rate` times as fast as the real clock. */
 struct clock_pace {
 	uint64_t real_ns, told_ns;
 	double rate;
@@ -36,7 +36,7 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct
 	return 0;
 }
 
-/* Sets the clock's rate; 1 is the rate of the real clock. Not thread-safe. */
+/* Sets the rate of the test's clock; 1 is the rate of the real clock. Not thread-safe. */
 static inline void set_clock_rate(double rate)
 {
 	static struct clock_pace paces[2];

@@ -22,7 +22,7 @@ struct counts {
 	int file;
 };
 
-/* Opens the file for the counters, before the sandbox forbids to open files. */
+/* Opens the file for the coverage counters, before the sandbox forbids to open files. */
 static inline struct counts counts_open(void)
 {
 	struct counts c = { .file = -1 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the demo's network: training computes the stored weights, and the network reads the demo's
- * digits with every data type.
+ * Tests the network of the digits demo: training computes the stored weights, and the network reads
+ * the demo's digits with every data type.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -49,7 +49,10 @@ static void test_weights_are_unchanged(void **state)
 	assert_true(net_hash(net_weights.params) == net_weights.hash);
 }
 
-/* After the first training steps, the hash of the weights is the recorded hash. */
+/*
+ * After the first training steps, the hash of the weights equals the hash that is stored with the
+ * weights.
+ */
 static void test_training_is_reproducible(void **state)
 {
 	static float params[NET_PARAMS];
@@ -150,7 +153,10 @@ static const char *print(const struct digit *digits, bool ascii)
 	return out;
 }
 
-/* Two images are printed side by side with their texts, and the third image below the two. */
+/*
+ * The first two images are printed side by side with their texts, and the third image below the
+ * first two.
+ */
 static void test_images_are_printed(void **state)
 {
 	static const char *const texts[] = {
@@ -186,7 +192,7 @@ static void test_images_are_printed(void **state)
 		out += strlen(line);
 	}
 	assert_int_equal(*out++, '\n');
-	/* The last row has only the third image. */
+	/* The last row of printed images has only the third image. */
 	assert_int_equal(strcspn(out, "\n"), DIGITS_SIZE + 11);
 	assert_non_null(strstr(out, " is  9     \n"));
 	assert_non_null(strstr(out, " f32 3   0%\n"));
@@ -194,8 +200,9 @@ static void test_images_are_printed(void **state)
 
 	out = print(digits, false);
 	/*
-	 * Each character shows two pixels. In image 0 the upper pixel is dark, in image 1 both
-	 * pixels are, and in image 2 the lower pixel is. Pixels of at least 101 are dark.
+	 * Each printed character shows two pixels, one above the other. The upper pixel is dark in
+	 * image 0, both pixels are dark in image 1, and the lower pixel is dark in image 2. Pixels
+	 * with values of at least 101 are dark.
 	 */
 	assert_memory_equal(out, "\u2580\u2580", 6);
 	assert_memory_equal(out + 3 * DIGITS_SIZE + 11, " \u2588\u2588", 7);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests nnacceld's broker, and the broker of a kit engine whose clients are served by processes.
- * This test replaces ioctl() and so imitates the kernel. A named pipe stands for the engine node,
- * and a memfd for each session. Workers run this test's program, too. A worker records in its
- * session's memfd that it has attached, and then ends as the memfd says.
+ * This test imitates the kernel by replacing ioctl(). A named pipe stands for the engine's device
+ * node, and a memfd for each session. The workers also run this test's program. A worker records in
+ * the session's memfd that the worker has attached, and then ends when the memfd says so.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -42,7 +42,7 @@
 
 #define PATIENCE_MS (int)scaled(60000)
 #define MAX_CONTEXTS 4096
-/* Exit status of a worker that must crash; equal to SIGKILL. */
+/* Exit status of a worker that must crash; the number equals SIGKILL. */
 #define CRASH 9
 
 /* The only variable that a worker's environment has. */
@@ -52,12 +52,12 @@ static char spin[] = SPIN "=1";
 /* Indices of bytes in the memfd of a session. */
 enum { HAS, GONE, HOW };
 
-/* Values that say when a worker ends. */
+/* Values of byte HOW, which say when a worker ends. */
 #define WITH_CONTEXT 'w'
 #define NEVER 'n'
 #define AT_ONCE 'c'
 
-/* Tests run without a cgroup: this statfs() finds no cgroup file system. */
+/* This statfs() finds no cgroup file system, so the tests run without cgroups. */
 int statfs(const char *path, struct statfs *fs)
 {
 	(void)path;
@@ -71,14 +71,14 @@ int statfs(const char *path, struct statfs *fs)
 static struct {
 	pthread_mutex_t lock;
 	int register_error;
-	/* error of the next ioctl() that gets an event; number of such ioctl() calls */
+	/* error of the next ioctl() that asks for an event; number of such calls so far */
 	atomic_int next_error, asked;
-	int unwatched;			/* number of the file that epoll refuses, from 1 */
+	int unwatched;			/* number of the file that epoll refuses, counted from 1 */
 	struct {
 		char how;
 		bool has_gone;		/* set if the context ends before it has a session */
 		char *session;		/* mapped, or NULL */
-		int error;		/* error with which the context was refused */
+		int error;		/* error with which the broker refused the context */
 	} contexts[MAX_CONTEXTS];
 } kernel = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -88,7 +88,7 @@ static int refuse(int error)
 	return error ? -1 : 0;
 }
 
-/* Reads an event from the pipe, into which the test writes whole events. */
+/* Reads an event from the pipe; the test writes each event as a whole. */
 static int next_event(int node, struct nnaccel_engine_next *next)
 {
 	struct pollfd told = { .fd = node, .events = POLLIN };
@@ -232,7 +232,10 @@ static void await_logged(const char *part, unsigned int count)
 		fail_msg("not logged: %s", part);
 }
 
-/* Only logs whether the CPU weight of a user is low, because the tests have no cgroups. */
+/*
+ * Logs whether the CPU weight of a user is low, and does nothing else, because the tests have no
+ * cgroups.
+ */
 void __wrap_cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
 void __wrap_cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low)
 {
@@ -247,16 +250,20 @@ static char node_path[64];
 static int node, exit_code;
 static pthread_t thread;
 static bool is_running;
-static bool of_kit;			/* the broker under test is the kit engine's */
-/* Engine without functions: the broker calls none, because processes serve the clients. */
+static bool of_kit;			/* the broker under test is that of a kit engine */
+/*
+ * The engine has no functions, because processes serve the clients and the broker calls no function
+ * of the engine.
+ */
 static const struct nna_engine engine = { .size = sizeof(engine), .name = "broker" };
 static long blocks;
 static int files;
 static struct engine_options options;
 
 /*
- * Makes all workers fail that start after the call, or lets new workers succeed again. A call of
- * setenv() would allocate heap blocks while the broker's thread allocates and frees some, too.
+ * Makes all workers fail that start after the call, or lets workers that start after the call
+ * succeed. The function does not call setenv(), which would allocate heap blocks while the
+ * broker's thread allocates and frees heap blocks, too.
  */
 static void have_workers_fail(bool fail_them)
 {
@@ -294,8 +301,8 @@ static int set_up(void **state)
 	sigaddset(&ends, SIGTERM);
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	/*
-	 * The C library keeps a heap block for the stack of an ended thread; let a thread end
-	 * before the heap's blocks are counted.
+	 * Let a thread end before the heap's blocks are counted, because the C library keeps a heap
+	 * block for the stack of an ended thread.
 	 */
 	if (node < 0 || pthread_create(&thread, NULL, do_nothing, NULL) ||
 	    pthread_join(thread, NULL))
@@ -423,7 +430,7 @@ static void close_context(uint64_t context)
 	tell(NNACCEL_ENGINE_GONE, context, 0, 0);
 }
 
-/* Returns the number in front of `text` in the log; -1 if the log does not contain `text`. */
+/* Returns the number in front of `text` in the log, or -1 if the log does not contain `text`. */
 static pid_t number_before(const char *text)
 {
 	const char *at;
@@ -441,7 +448,7 @@ static pid_t number_before(const char *text)
 
 /* ---- the tests ---- */
 
-/* Each context has its own worker, and the broker keeps some idle workers ready. */
+/* Each context is served by a separate worker, and the broker keeps some idle workers ready. */
 static void test_serves(void **state)
 {
 	(void)state;
@@ -466,7 +473,7 @@ static void test_serves(void **state)
 
 /*
  * A user has a smaller share of the CPUs while all models of the user's workers have low priority.
- * The models of one user have no influence on another user's share.
+ * The models of one user have no influence on another user's share of the CPUs.
  */
 static void test_priorities(void **state)
 {
@@ -495,7 +502,7 @@ static void test_priorities(void **state)
 	}
 }
 
-/* Offers contexts of a user, one after the other, until one is served. */
+/* Offers contexts of a user, one after the other, until the broker serves a context. */
 static uint64_t offer_until_served(uint64_t context, uint32_t uid)
 {
 	for (;; context++) {
@@ -510,8 +517,8 @@ static uint64_t offer_until_served(uint64_t context, uint32_t uid)
 }
 
 /*
- * The broker kills a worker that outlives its context by a second, but no worker whose context
- * lives.
+ * The broker kills a worker that still runs a second after its context has ended, but no worker
+ * whose context lives.
  */
 static void test_outlives(void **state)
 {
@@ -534,7 +541,7 @@ static void test_outlives(void **state)
 	assert_int_equal(count_logged("crash"), 0);
 }
 
-/* When a worker ends together with its context, the same user may have another worker. */
+/* When a worker ends together with its context, the worker's user may have another worker. */
 static void test_ends_with_context(void **state)
 {
 	(void)state;
@@ -566,7 +573,7 @@ static void test_too_many(void **state)
 	await_served(5);
 }
 
-/* A user whose workers crash gets no worker for a while; other users get workers. */
+/* A user whose workers crash gets no worker for a while, but other users get workers. */
 static void test_crashes(void **state)
 {
 	(void)state;
@@ -583,13 +590,13 @@ static void test_crashes(void **state)
 	await_served(6);
 }
 
-/* A context that ends before a worker serves it uses no worker, and causes no error. */
+/* A context that ends before a worker serves the context uses no worker, and causes no error. */
 static void test_gone_before(void **state)
 {
 	(void)state;
 	options.max_per_user = 1;
 	start_broker();
-	/* Contexts that have ended do not count against the user's limit. */
+	/* Contexts that have ended do not count against the user's limit of contexts. */
 	for (uint64_t i = 1; i < 8; i++) {
 		kernel.contexts[i].has_gone = true;
 		offer(i, 5, WITH_CONTEXT);
@@ -602,7 +609,7 @@ static void test_gone_before(void **state)
 	assert_int_equal(count_logged("serves process"), 1);
 }
 
-/* An idle worker that was killed from outside is replaced at once. */
+/* The broker replaces an idle worker at once if another process kills the worker. */
 static void test_idle_is_killed(void **state)
 {
 	(void)state;
@@ -628,7 +635,10 @@ static void test_no_worker(void **state)
 	assert_int_equal(count_logged("[2] ready"), 0);
 }
 
-/* If a later worker fails to start, the broker tries again and serves the contexts that waited. */
+/*
+ * If a later worker fails to start, the broker starts another worker and serves the contexts that
+ * waited.
+ */
 static void test_worker_fails_later(void **state)
 {
 	(void)state;
@@ -644,7 +654,9 @@ static void test_worker_fails_later(void **state)
 	assert_int_equal(count_logged("no worker can be started"), 0);
 }
 
-/* If epoll refuses the node, the signals or a file of the first worker, the broker ends. */
+/*
+ * If epoll refuses to watch the node, the signals or a file of the first worker, the broker ends.
+ */
 static void test_cannot_watch(void **state)
 {
 	(void)state;
@@ -658,7 +670,10 @@ static void test_cannot_watch(void **state)
 	assert_int_equal(count_logged("no worker can be started"), 3);
 }
 
-/* If a worker crashes before it has a client, the broker waits before it starts another one. */
+/*
+ * If a worker crashes before it has a client, the broker waits before the broker starts another
+ * worker.
+ */
 static void test_idle_crashes(void **state)
 {
 	uint64_t crash_ns;
@@ -673,7 +688,7 @@ static void test_idle_crashes(void **state)
 	assert_true(clock_ns() - crash_ns >= NS_PER_S);
 }
 
-/* A context is refused if workers keep failing to start. */
+/* The broker refuses a context if workers keep failing to start. */
 static void test_hopeless(void **state)
 {
 	(void)state;
@@ -687,7 +702,7 @@ static void test_hopeless(void **state)
 	assert_true(count_logged("ended with 1") >= 3);
 }
 
-/* If ioctl() says that the node has no event, the broker asks again. */
+/* If ioctl() says that the node has no event, the broker calls ioctl() again. */
 static void test_nothing_told(void **state)
 {
 	(void)state;
@@ -714,7 +729,7 @@ static void test_node_fails(void **state)
 	assert_int_equal(await_end(), EXIT_FAILURE);
 }
 
-/* A signal ends the broker with all its processes. */
+/* A signal ends the broker and all processes of the broker. */
 static void test_ends(void **state)
 {
 	(void)state;

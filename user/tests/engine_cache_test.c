@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the index of the compilation cache and its keeper: which entries are durable, which are
- * removed, and what damaged files and hostile workers can do.
+ * Tests the index of the compilation cache and the cache's keeper: which entries are durable, which
+ * entries are removed, and what damaged files and hostile workers can do.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -26,7 +26,9 @@
 #define VERSION "some engine"
 #define STORES_AT_ONCE 32
 
-/* Number of hashes that one token has in the index before the process of the index is killed. */
+/*
+ * Number of hashes that one token has in the index before the test kills the process of the index.
+ */
 #define STORED CACHE_INDEX_PER_TOKEN
 
 /* ---- a keeper that is stopped, until its socket is shut down ---- */
@@ -97,7 +99,7 @@ static void test_knows_what_was_stored(void **state)
 		assert_true(knows(index, 1, 2, 3));
 		assert_true(knows(index, 1, 2, 4));
 		assert_true(knows(index, UINT32_MAX, 2, 9));
-		/* A query for another hash, token or user does not find a stored hash. */
+		/* A query with another hash, token or user than the stored ones fails. */
 		assert_false(knows(index, 1, 2, 9));
 		assert_false(knows(index, 1, 3, 3));
 		assert_false(knows(index, 2, 2, 3));
@@ -109,8 +111,8 @@ static void test_knows_what_was_stored(void **state)
 }
 
 /*
- * A token's least recently used hash is removed. A query counts as a use, even after the index was
- * closed and opened.
+ * A new hash of a token with the maximum of hashes replaces the token's least recently used hash. A
+ * query counts as a use of a hash, even after the index was closed and opened.
  */
 static void test_hashes_of_a_token(void **state)
 {
@@ -130,7 +132,9 @@ static void test_hashes_of_a_token(void **state)
 	cache_index_close(index);
 }
 
-/* One transaction has requests of many workers, with more uses than the index remembers. */
+/*
+ * One transaction has requests of many workers, with more uses of hashes than the index remembers.
+ */
 static void test_uses_in_a_batch(void **state)
 {
 	struct cache_index *index = open_index(VERSION);
@@ -172,7 +176,7 @@ static void test_hashes_of_a_user(void **state)
 	cache_index_close(index);
 }
 
-/* Once another process writes to the index's file, the index stops answering from memory. */
+/* Once another process has written to the index's file, the index no longer answers from memory. */
 static void test_cleared_by_another(void **state)
 {
 	struct cache_index *index = open_index(VERSION), *other = open_index(VERSION);
@@ -183,7 +187,10 @@ static void test_cleared_by_another(void **state)
 		assert_true(knows(index, 1, 1, 1));
 	for (uint32_t i = 0; i < CACHE_INDEX_PER_TOKEN; i++)
 		store(other, 1, 1, 100 + i);
-	/* The index checks its file once a second, and then forgets the removed hash. */
+	/*
+	 * The index checks its file once a second, and then forgets the hash that another index has
+	 * removed.
+	 */
 	while (knows(index, 1, 1, 1))
 		usleep(50000);
 	assert_true(knows(index, 1, 1, 100));
@@ -242,7 +249,10 @@ static void test_not_a_database(void **state)
 	cache_index_close(index);
 }
 
-/* An index file that is another program's database, with tables of equal names, is put aside. */
+/*
+ * If the index file is the database of another program, even with tables of equal names, the file
+ * is put aside.
+ */
 static void test_another_schema(void **state)
 {
 	char command[256];
@@ -260,7 +270,7 @@ static void test_another_schema(void **state)
 	cache_index_close(index);
 }
 
-/* If any byte of the index's file is wrong, the index still answers "yes", "no" or "failed". */
+/* If any byte of the index's file is wrong, each query still returns "yes", "no" or "failed". */
 static void test_damaged_anywhere(void **state)
 {
 	struct stat st;
@@ -276,7 +286,7 @@ static void test_damaged_anywhere(void **state)
 		for (size_t k = 0; k < sizeof(bytes); k++)
 			bytes[k] = (uint8_t)rand();
 		assert_int_equal(stat(path(), &st), 0);
-		/* Damage the file while the index is closed or, in every other round, open. */
+		/* Damage the file while the index is closed or, in every second round, open. */
 		if (i % 2) {
 			cache_index_close(index);
 			overwrite(rand() % st.st_size, bytes, sizeof(bytes));
@@ -317,7 +327,7 @@ static void test_no_folder(void **state)
 
 /* ---- killed, or failed by the disk, at every system call ---- */
 
-/* Runs in the process that is killed: stores one hash more than a token may have. */
+/* Runs in the process that the test kills: stores one hash more than a token may have. */
 static int be_victim(const char *in, bool opening)
 {
 	struct cache_index *index;
@@ -351,8 +361,8 @@ static void prepare_victim(void)
 }
 
 /*
- * Checks that the index is unchanged, or has the new hash instead of the oldest hash. Also checks
- * that the index can still be used.
+ * Checks that the index is either unchanged or has the new hash instead of the oldest hash.
+ * check_survival() also checks that the index can still be used.
  */
 static void check_survival(bool acknowledged)
 {
@@ -371,7 +381,9 @@ static void check_survival(bool acknowledged)
 	cache_index_close(index);
 }
 
-/* Storing a hash and removing the oldest hash are one change, which a kill cannot divide. */
+/*
+ * Storing a hash and removing the oldest hash are one atomic change, even if the process is killed.
+ */
 static void test_killed_anywhere(void **state)
 {
 	(void)state;
@@ -379,10 +391,7 @@ static void test_killed_anywhere(void **state)
 		skip();
 }
 
-/*
- * Lets each system call that stores the hash fail with a disk error, and each system call that
- * opens the index.
- */
+/* Lets each system call that opens the index or stores the hash fail with a disk error. */
 static void test_disk_errors(void **state)
 {
 	(void)state;
@@ -411,7 +420,10 @@ static void test_requests(void **state)
 		assert_int_equal(message_parse(&bad, sizeof(bad), WORKER_TO_KEEPER, &parsed),
 				 kind == CACHE_STORE || kind == CACHE_QUERY);
 	}
-	/* Requests of kinds STORE to DROP are valid without a hash, but only NEW may have sizes. */
+	/*
+	 * Requests of the kinds from STORE to DROP are valid without a hash, but only NEW may have
+	 * sizes.
+	 */
 	for (uint32_t kind = CACHE_STORE; kind <= CACHE_DROP; kind++) {
 		bad = (struct message){ .kind = kind };
 		assert_true(message_parse(&bad, sizeof(bad), WORKER_TO_KEEPER, &parsed));
@@ -444,8 +456,8 @@ static void test_digest(void **state)
 /* ---- the keeper ---- */
 
 /*
- * Kills the keeper and waits for its end, because the kernel closes the files of a killed keeper in
- * any order.
+ * Kills the keeper and waits for the keeper's end, because the kernel closes the files of a killed
+ * process in any order.
  */
 static void kill_keeper(void)
 {
@@ -472,7 +484,7 @@ static void test_keeper(void **state)
 	assert_int_equal(cache_client_query(&other, id(1), id(2), &err), NN_GENERAL_FAILURE);
 	close(a.socket);
 	assert_int_equal(cache_client_query(&b, id(1), id(2), &err), NN_OK);
-	/* A stored hash is durable: the keeper that follows a killed keeper knows the hash. */
+	/* A stored hash is durable: after a keeper was killed, the next keeper knows the hash. */
 	kill_keeper();
 	assert_int_equal(cache_client_query(&b, id(1), id(2), &err), NN_GENERAL_FAILURE);
 	assert_int_equal(b.socket, -1);
@@ -514,7 +526,7 @@ static void test_hostile_workers(void **state)
 				 (ssize_t)sizeof(struct message) : 0);
 		close(worker);
 	}
-	/* One worker sends requests and never reads the keeper's answers. */
+	/* Let a worker send requests without reading the keeper's answers. */
 	worker = worker_of(1);
 	while (send(worker, &request, sizeof(request), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
 		;
@@ -523,7 +535,7 @@ static void test_hostile_workers(void **state)
 	close(good.socket);
 }
 
-/* Workers send packets that have the size of requests, with random contents. */
+/* Workers send packets that have the size of requests but random contents. */
 static void test_random_requests(void **state)
 {
 	struct cache_client good;
@@ -550,8 +562,8 @@ static void test_random_requests(void **state)
 		if (worker < 0)
 			worker = worker_of(2);
 		/*
-		 * An answer may come with a file, which the kernel closes, because recv() accepts
-		 * no files.
+		 * An answer may carry a file, which the kernel closes, because recv() accepts no
+		 * files.
 		 */
 		if (send(worker, &request, sizeof(request), MSG_NOSIGNAL) < 0 ||
 		    recv(worker, &answer, sizeof(answer), 0) <= 0) {
@@ -582,8 +594,8 @@ static void test_too_many_stores(void **state)
 	assert_true(stored >= STORES_AT_ONCE);
 	assert_true(put_off > 0);
 	/*
-	 * S8: another worker of a user whose budget of stores is used up may not store. The worker
-	 * may still query, and other users may store.
+	 * S8: a user whose budget of stores is used up may not store by another worker. A worker of
+	 * a user whose budget of stores is used up may still query, and other users may store.
 	 */
 	stored = 0;
 	for (uint32_t i = 0; i < STORES_AT_ONCE; i++)
@@ -616,8 +628,8 @@ static void test_many_workers(void **state)
 }
 
 /*
- * The broker starts a new keeper some time after a keeper has died. Workers can go on using their
- * sockets, because the broker holds the keeper's ends of the sockets.
+ * The broker starts a new keeper some time after the previous keeper has died. Workers can go on
+ * using their sockets to the keeper, because the broker holds the other ends of the sockets.
  */
 static void test_keeper_dies(void **state)
 {
@@ -635,7 +647,10 @@ static void test_keeper_dies(void **state)
 	assert_int_equal(cache_client_store(&client, id(1), id(2), NULL), NN_OK);
 	setsockopt(sockets[1], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	kill_keeper();
-	/* The next keeper may not start yet. The socket from keeper_connect() is closed at once. */
+	/*
+	 * The next keeper may not start yet, because too little time has passed. The broker closes
+	 * the socket from keeper_connect() at once.
+	 */
 	assert_false(keeper_revive(&keeper));
 	assert_int_equal(cache_client_query(&own, id(7), id(8), &err), NN_GENERAL_FAILURE);
 	assert_string_equal(err.message, "the engine's cache is gone");
@@ -647,7 +662,10 @@ static void test_keeper_dies(void **state)
 	keeper.started_ns = 0;
 	assert_true(keeper_revive(&keeper));
 	assert_true(keeper_pass(&keeper, sockets[0], 1));
-	/* The client does not mistake the late answer to an earlier request for the new answer. */
+	/*
+	 * The client does not mistake a late answer to an earlier request for the answer to the
+	 * current request.
+	 */
 	err.message[0] = '\0';
 	assert_int_equal(cache_client_query(&client, id(1), id(3), &err), NN_GENERAL_FAILURE);
 	assert_non_null(strstr(err.message, "did not save the model file"));
@@ -655,7 +673,7 @@ static void test_keeper_dies(void **state)
 	assert_int_equal(cache_client_store(&client, id(1), id(3), NULL), NN_OK);
 	close(client.socket);
 	close(sockets[0]);
-	/* A request that is sent just before a new keeper starts reaches the new keeper. */
+	/* A request that a worker sends just before a new keeper starts reaches the new keeper. */
 	own.socket = keeper_connect(&keeper);
 	keeper.started_ns = 0;
 	kill_keeper();
@@ -687,7 +705,10 @@ static void test_sandbox(void **state)
 	sigprocmask(SIG_BLOCK, &all, &old);
 	assert_true(keeper_start(&keeper, &options));
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	/* The keeper has all its threads and restrictions before it answers. */
+	/*
+	 * The keeper has started all threads and applied all restrictions before the keeper answers
+	 * a request.
+	 */
 	client_of(&client, 1);
 	assert_int_equal(cache_client_store(&client, id(1), id(1), NULL), NN_OK);
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)keeper.pid);
@@ -701,7 +722,10 @@ static void test_sandbox(void **state)
 			threads += !strncmp(line, "Name:", 5);
 			filtered += !strcmp(line, "Seccomp:\t2\n") ||
 				    !strcmp(line, "NoNewPrivs:\t1\n");
-			/* Read the mask of the main thread, because new threads block signals. */
+			/*
+			 * Read the signal mask of the main thread, because the keeper's other
+			 * threads block signals.
+			 */
 			if (atoi(entry->d_name) == keeper.pid)
 				sscanf(line, "SigBlk: %" SCNx64, &blocked);
 			sscanf(line, "SigIgn: %" SCNx64, &ignored);
@@ -713,8 +737,8 @@ static void test_sandbox(void **state)
 	assert_true(threads >= 4);
 	assert_int_equal(filtered, 2 * threads);
 	/*
-	 * The keeper ignores the signals that would end it, because only its broker may end it. A
-	 * shell or make may have set further signals to be ignored.
+	 * The keeper ignores the signals that would end it, because only the keeper's broker may
+	 * end it. A shell or make may have set more signals than `wanted` to be ignored.
 	 */
 	assert_int_equal(blocked, 0);
 	assert_int_equal(ignored & wanted, wanted);
@@ -738,7 +762,10 @@ static void test_shut_out(void **state)
 	close(sockets[1]);
 }
 
-/* S9: when its broker ends, the keeper finishes the requests that it received, and then ends. */
+/*
+ * S9: when the broker ends, the keeper finishes the requests that the keeper has received, and then
+ * ends.
+ */
 static void test_ends_with_its_broker(void **state)
 {
 	int report[2], sockets[2], status;
@@ -781,7 +808,10 @@ static void count_line(void *data, enum log_level level, const char *line)
 	++*(int *)data;
 }
 
-/* A keeper also ends if its queue is so full that the broker cannot send the request to end. */
+/*
+ * A keeper also ends if the keeper's queue is so full that the broker cannot send the request to
+ * end.
+ */
 static void test_ends_behind(void **state)
 {
 	struct message request = { .kind = CACHE_STORE };
@@ -804,7 +834,7 @@ static void test_ends_behind(void **state)
 	keeper_stop(&keeper);
 	log_set_sink(NULL, NULL);
 	stopped = 0;
-	/* The keeper finished the queued requests and ended without a kill. */
+	/* The broker logged no kill: the keeper finished the queued requests and ended. */
 	assert_int_equal(lines, 0);
 	assert_true(keeper_start(&keeper, &options));
 	client_of(&client, 1);
@@ -826,7 +856,7 @@ static uint32_t ask_to_clear(uint64_t uid, uint32_t kind, struct message *answer
 	return verdict;
 }
 
-/* Only the keeper opens its index, so `nnaccel cache` asks the keeper for each user's entries. */
+/* Only the keeper opens the index, so `nnaccel cache` asks the keeper for each user's entries. */
 static void test_show(void **state)
 {
 	struct cache_report_user users[3];
@@ -866,8 +896,8 @@ static void test_show(void **state)
 }
 
 /*
- * S8: only the keeper writes to its index. When the keeper clears entries, it also drops the
- * answers that it has in memory.
+ * S8: only the keeper writes to the index. When the keeper clears entries, the keeper also drops
+ * the cached answers to queries.
  */
 static void test_clear(void **state)
 {
@@ -901,7 +931,7 @@ static void test_clear(void **state)
 	close(two.socket);
 }
 
-/* Stored hashes are dropped if a plug-in was added or replaced. */
+/* The keeper drops stored hashes if a plug-in was added or replaced. */
 static void test_plugins(void **state)
 {
 	char *files[] = { (char *)"a.so", NULL };
@@ -921,8 +951,8 @@ static void test_plugins(void **state)
 		assert_true(keeper_start(&keeper, &options));
 		client_of(&client, 1);
 		/*
-		 * The test's four rounds have no plug-in, the first plug-in, the second plug-in,
-		 * and the second plug-in again.
+		 * The four rounds of the test run with no plug-in, the first plug-in, the second
+		 * plug-in, and the second plug-in again.
 		 */
 		assert_int_equal(cache_client_query(&client, id(1), id(1), NULL),
 				 i == 3 ? NN_OK : NN_GENERAL_FAILURE);
@@ -971,7 +1001,9 @@ static int copy_program(bool is_other)
 	return to;
 }
 
-/* Runs a copy of this program that queries and stores a hash; returns KNOWN or NOT_KNOWN. */
+/*
+ * With `is_other` the copy counts as another build, because one bit of the copy's build id differs.
+ */
 static int ask_copy(bool is_other)
 {
 	char name[] = "engine_cache_test", what[] = "ask";
@@ -989,7 +1021,7 @@ static int ask_copy(bool is_other)
 	return WEXITSTATUS(status);
 }
 
-/* Queries a hash, and stores it, in the copy of this program. */
+/* Starts a keeper in the copy of this program; queries a hash, and stores the hash. */
 static int ask_keeper(const char *of)
 {
 	struct cache_client client;
@@ -1057,7 +1089,7 @@ static int begin_index(void **state)
 	return result;
 }
 
-/* After the index has been closed, none of its files is open. */
+/* After the index has been closed, no file of the index is open. */
 static int end_index(void **state)
 {
 	return remove_folder(state) || count_files() != files;

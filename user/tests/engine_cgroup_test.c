@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the cgroups of workers. A temporary folder stands for the cgroup file system. Each folder
- * in the temporary folder gets control files when it is made, and loses them when it is removed.
- * The test can make accesses to each control file fail.
+ * Tests the cgroups that the engine makes for workers. A temporary folder stands for the cgroup
+ * file system in this test. Each subfolder of the temporary folder gets control files when the
+ * subfolder is made, and loses the files when it is removed. The test can make open() of each
+ * control file fail.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -44,10 +45,10 @@ static const char *own;			/* this process's cgroup */
 
 static struct {
 	bool is_cgroup2;
-	const char *fails;	/* suffix of the paths of files that cannot be opened */
+	const char *fails;	/* suffix of the paths of files that open() cannot open */
 	int error;		/* errno of the failing open() */
 	int times;		/* number of open() calls that fail */
-	int works_before;	/* number of open() calls that succeed before the failing calls */
+	int works_before;	/* number of open() calls that succeed before a call fails */
 	unsigned int asked;	/* number of ioctl() calls that asked for a client's process */
 } kernel;
 
@@ -266,7 +267,7 @@ static void test_init(void **state)
 	assert_true(cgroup.base >= 0);
 	check_file("svc/broker/cgroup.procs", "0");
 	check_file("svc/cgroup.subtree_control", "+memory +pids +cpu");
-	/* The engine uses its folder if the folder exists already. */
+	/* The engine uses its cgroup folder even if the folder exists already. */
 	init_again(&all);
 	assert_true(cgroup.base >= 0);
 	kernel.is_cgroup2 = false;
@@ -278,7 +279,7 @@ static void test_init(void **state)
 	assert_int_equal(cgroup.base, -1);
 }
 
-/* The engine does not change a cgroup that was not delegated to it. */
+/* The engine does not change a cgroup that was not delegated to the engine. */
 static void test_not_delegated(void **state)
 {
 	(void)state;
@@ -298,7 +299,10 @@ static void test_not_delegated(void **state)
 	assert_int_equal(count_files(), files);
 }
 
-/* An engine in the root cgroup, which belongs to the whole machine, makes a folder of its own. */
+/*
+ * An engine in the root cgroup, which belongs to the whole machine, makes a separate folder for
+ * workers.
+ */
 static void test_root(void **state)
 {
 	(void)state;
@@ -362,7 +366,7 @@ static void test_idle(void **state)
 	check_file("svc/idle/worker-1/pids.max", "64");
 	check_file("svc/idle/worker-1/cgroup.pressure", "0");
 	check_file("svc/idle/worker-1/cgroup.subtree_control", "");
-	/* The broker skips names of folders that an earlier broker left. */
+	/* The broker skips folder names that an earlier broker has used and left behind. */
 	make("svc/idle/worker-2");
 	assert_true(cgroup_leaf_create(&cgroup, &leaves[2]));
 	assert_string_equal(leaves[2].name, "idle/worker-3");
@@ -382,8 +386,8 @@ static void test_idle(void **state)
 }
 
 /*
- * Control files whose accesses fail, and whether a worker's folder can be made without the control
- * file. If the folder cannot be made, no folder remains.
+ * Control files that cannot be opened, and whether the engine can still make a worker's folder. If
+ * the engine cannot make a worker's folder, no folder remains.
  */
 static const struct {
 	const char *file;
@@ -409,8 +413,8 @@ static void test_faults(void **state)
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
 		fail_next(faults[i].file, faults[i].error, 1);
 		/*
-		 * The engine first writes the limits of the parent folder, which do not include
-		 * memory.max.
+		 * The engine first writes the limits of the parent folder, but memory.max is not
+		 * one of these limits.
 		 */
 		kernel.works_before = strcmp(faults[i].file, "memory.max") != 0;
 		snprintf(name, sizeof(name), "svc/idle/worker-%u", cgroup.serial);
@@ -426,7 +430,9 @@ static void test_faults(void **state)
 		cgroup_leaf_close(&leaf);
 	}
 	assert_int_equal(count_files(), files + 1);
-	/* If a worker's folder cannot be made, the user's folder is removed, too. */
+	/*
+	 * If the engine cannot make a worker's folder, the engine removes the user's folder, too.
+	 */
 	for (int i = 0; i < 2; i++) {
 		fail_next(i ? "cpu.weight" : "cgroup.subtree_control", EACCES, 1);
 		assert_string_equal(cgroup_leaf_create_for(&cgroup, 5, -1, CONTEXT, &leaf),
@@ -439,8 +445,8 @@ static void test_faults(void **state)
 /* ---- workers of users ---- */
 
 /*
- * If the memory limit of a client's cgroup is below the memory limit of the client's user, a
- * separate cgroup ("box") for the worker gets the client's limit.
+ * If a client's cgroup has a lower memory limit than the client's user, the worker gets an extra
+ * cgroup ("box") with the client's limit.
  */
 static const struct {
 	const char *limit;		/* memory limit of the client's cgroup */
@@ -489,7 +495,9 @@ static void test_boxes(void **state)
 		}
 		snprintf(name, sizeof(name), "svc/%s/memory.max", leaf.name);
 		check_file(name, "1000");
-		/* A user's folders are removed together with the folder of the last worker. */
+		/*
+		 * A user's folders are removed together with the folder of the user's last worker.
+		 */
 		cgroup_leaf_close(&leaf);
 		cgroup_leaf_remove(&cgroup, &leaf);
 		assert_false(is_there("svc/user-5"));
@@ -511,11 +519,11 @@ static void test_move(void **state)
 	assert_true(cgroup_leaf_create(&cgroup, &from));
 	cgroup_leaf_close(&from);
 	assert_null(cgroup_leaf_create_for(&cgroup, 5, -1, CONTEXT, &to));
-	/* A user's workers get CPU weights when the user has a second worker. */
+	/* A user's workers get CPU weights as soon as the user has a second worker. */
 	check_file("svc/user-5/cgroup.subtree_control", "+memory +pids");
 	assert_null(cgroup_leaf_create_for(&cgroup, 5, -1, CONTEXT, &other));
 	check_file("svc/user-5/cgroup.subtree_control", "+memory +pids +cpu");
-	/* The kernel cannot move a dead worker to another cgroup, which is an error. */
+	/* The kernel cannot move a dead worker to another cgroup, so the move fails. */
 	fail_next("cgroup.procs", ESRCH, 1);
 	assert_int_equal(cgroup_leaf_move(&cgroup, 99, &from, &to), ESRCH);
 	assert_string_equal(from.name, "idle/worker-0");
@@ -538,8 +546,8 @@ static void test_move(void **state)
 }
 
 /*
- * CPU weights of one worker, and of all workers of a user. The `low` weights apply while all models
- * of the worker or the user have low priority.
+ * CPU weights of one worker's cgroup, and of the cgroup of all workers of a user. The `low` weights
+ * apply while all models of the worker or of the user have low priority.
  */
 static const struct {
 	unsigned int worker, low, user;

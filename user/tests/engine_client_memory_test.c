@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests how the engine finds the memory limit of a client, with folders that stand for cgroups. The
- * test replaces ioctl(), which tells the client's process, and fopen(), which tells its cgroup. The
- * test can change the process and the cgroup between two calls.
+ * Tests how the engine finds the memory limit of a client; temporary folders stand for cgroups. The
+ * test replaces ioctl(), which tells the client's process, and fopen(), which tells the cgroup of
+ * the process. The test can change the client's process and cgroup between two calls.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -31,7 +31,10 @@
 
 static char mount[] = "/tmp/nnaccel-cgroups-XXXXXX";
 
-/* Results of successive calls of ioctl() and fopen(); later calls return the last cgroup. */
+/*
+ * Results of successive calls of ioctl() and fopen(); calls after the last result return the last
+ * cgroup.
+ */
 static struct {
 	bool dead_from[4];		/* for each ioctl(): true if the opener is dead */
 	uint32_t pid;
@@ -78,7 +81,7 @@ FILE *fopen(const char *path, const char *mode)
 	return fmemopen(line, strlen(line), "r");
 }
 
-/* Sets the cgroups that successive reads of the process's cgroup return. */
+/* Sets the cgroups that successive reads of the client's cgroup return. */
 #define TELL(...) tell((const char *const[]){ __VA_ARGS__, NULL })
 static void tell(const char *const *cgroups)
 {
@@ -88,7 +91,7 @@ static void tell(const char *const *cgroups)
 		told.cgroups[i] = cgroups[i];
 }
 
-/* Makes a cgroup with a limit (NULL: without the memory controller). Returns its number. */
+/* Makes a cgroup with a memory limit (NULL: without the memory controller). Returns its number. */
 static uint64_t make(const char *cgroup, const char *limit)
 {
 	char path[2 * CGROUP_PATH_SIZE];
@@ -161,7 +164,9 @@ static void test_least(void **state)
 	expect(700000, dots);
 }
 
-/* If the opener is dead, another process may already have the opener's process id. */
+/*
+ * If the process that opened the context is dead, another process may already have its process id.
+ */
 static void test_dead_opener(void **state)
 {
 	(void)state;
@@ -185,7 +190,7 @@ static void test_unseen(void **state)
 	expect_unknown("cgroup namespace; see --no-client-limit");
 }
 
-/* Five nested folders with the longest names have a path longer than the kernel reports. */
+/* The path of five nested folders with the longest names is longer than the kernel reports. */
 static void test_long_names(void **state)
 {
 	char path[2 * CGROUP_PATH_SIZE] = "/deep";
@@ -219,7 +224,7 @@ static void test_moved(void **state)
 	box = make("/after", "400000\n");
 	TELL("/before", "/after");
 	expect(400000, box);
-	/* The client's process ends before the engine reads the process's folder in /proc. */
+	/* The client's process ends before the engine reads the folder of the process in /proc. */
 	TELL("/removed", "/after");
 	expect(400000, box);
 	TELL("/before", "/after");
@@ -232,7 +237,7 @@ static void test_unreadable(void **state)
 	(void)state;
 	make("/odd", "max\n");
 	make("/odd/inner", NULL);
-	/* The limit cannot be read, because memory.max is a folder. */
+	/* The engine cannot read the limit, because memory.max is a folder. */
 	make("/odd/inner/memory.max", NULL);
 	TELL("/odd/inner");
 	expect_unknown("cannot be read");

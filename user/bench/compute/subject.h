@@ -50,7 +50,7 @@ const char *subject_peer(void);
  */
 bool subject_limit_peer(const char *level);
 
-/* Make a recurrent or an attention network, as a plan of nnaccel or as calls of XNNPACK operators. */
+/* Make a recurrent or an attention network as a plan of nnaccel, or as XNNPACK operators. */
 struct subject subject_lstm(void);
 struct subject subject_lstm_xnnpack(void);
 struct subject subject_transformer(void);

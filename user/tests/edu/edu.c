@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the engine of QEMU's "edu" PCI device through libnnaccel; scripts/guest/edu runs this test.
- * The device takes a tenth of a second to copy 4 KiB, so the tests copy little.
+ * The device takes a tenth of a second to copy 4 KiB, so the tests copy only a few KiB.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -219,7 +219,8 @@ static void test_copy_within(void **state)
 }
 
 /*
- * Memory of another driver (here vgem) can be pinned if it consists of the kernel's ordinary pages.
+ * Memory of another driver (here vgem) can be pinned if the memory consists of the kernel's
+ * ordinary pages.
  */
 static void test_copy_of_vgem(void **state)
 {
@@ -256,8 +257,8 @@ static void test_copy_of_vgem(void **state)
 }
 
 /*
- * The end of the file needs an address of more than 28 bits. The sparse file uses no memory, so
- * only the limit of addresses rejects the file.
+ * Access to the end of the file needs a device address of more than 28 bits. The sparse file uses
+ * no memory, so only the limit of device addresses makes the execution fail.
  */
 static void test_too_large(void **state)
 {
@@ -276,7 +277,10 @@ static void test_too_large(void **state)
 	close(fd);
 }
 
-/* The client shortens its file before the device maps the file, and while the device uses it. */
+/*
+ * The client shortens a file before the device maps the file, and a second file while the device
+ * uses the file.
+ */
 static void test_truncated(void **state)
 {
 	struct nna_prepared_model *copy = prepare(device, EDU_COPY, 100);
@@ -290,7 +294,7 @@ static void test_truncated(void **state)
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_int_equal(run(copy, in, 0, own, 0, 100, 0), NN_GENERAL_FAILURE);
 	assert_int_equal(run(factorial, in, 0, own, 0, 16, 0), NN_GENERAL_FAILURE);
-	/* The pinned pages of a truncated file stay allocated, but are no pages of the file. */
+	/* The pinned pages of a truncated file stay allocated, but no longer belong to the file. */
 	check(run(copy, own, 0, pinned, 0, 100, 0));
 	assert_int_equal(ftruncate(other, 0), 0);
 	check(run(copy, own, 0, pinned, 0, 100, 0));
@@ -305,8 +309,8 @@ static void test_truncated(void **state)
 }
 
 /*
- * After a missed deadline and a reset, the device still computes for seconds, and then serves the
- * next command.
+ * After a missed deadline and a reset, the device computes for some more seconds, and then serves
+ * the next command.
  */
 static void test_hang(void **state)
 {
@@ -325,7 +329,10 @@ static void test_hang(void **state)
 	nna_prepared_model_free(four);
 }
 
-/* Starts a client that copies much from one part of a file to another until the test kills it. */
+/*
+ * Starts a client that copies many pages from one part of a file to another until the test kills
+ * the client.
+ */
 static pid_t start_client(int fd)
 {
 	struct nna_prepared_model *prepared;
@@ -342,7 +349,7 @@ static pid_t start_client(int fd)
 	_exit(1);
 }
 
-/* Returns how many bytes of the file at `at` the device has copied so far. */
+/* Returns how many bytes of the file that is mapped at `at` the device has copied so far. */
 static uint32_t moved(const uint8_t *at)
 {
 	uint32_t n = 0;
@@ -352,7 +359,9 @@ static uint32_t moved(const uint8_t *at)
 	return n;
 }
 
-/* After a client has died, the device stops the client's copy and serves other clients. */
+/*
+ * After a client has died, the device stops copying for the dead client and serves other clients.
+ */
 static void test_client_dies_during_dma(void **state)
 {
 	struct nna_prepared_model *prepared = prepare(device, EDU_FACTORIAL, 4);
@@ -390,7 +399,7 @@ static void test_client_dies_during_dma(void **state)
 	close(fd);
 }
 
-/* Two clients use the same device addresses, and each copies its own bytes. */
+/* Two clients use the same device addresses, but each client copies only its own bytes. */
 static void test_two_clients(void **state)
 {
 	struct nna_memory *memories[2];
@@ -442,8 +451,8 @@ static void *keep_busy(void *data)
 }
 
 /*
- * The last test: unbinding the device's driver ends the engine and its executions. The write() that
- * unbinds the driver returns once the engine has closed the device.
+ * Unbinding the device's driver ends the engine and the engine's executions; no test can follow.
+ * The write() that unbinds the driver returns once the engine has closed the device.
  */
 static void test_unbind(void **state)
 {

@@ -99,8 +99,8 @@ static void test_unmapped(void **state)
 }
 
 /*
- * Without bus mastering, the device can neither access memory nor interrupt; after a reset, the
- * device can access memory and interrupt.
+ * Without bus mastering, the device can neither access memory nor raise interrupts; after a reset,
+ * the device can do both.
  */
 static void test_stopped(void **state)
 {
@@ -118,7 +118,7 @@ static void test_stopped(void **state)
 	assert_memory_equal(to, from, PAGE);
 }
 
-/* Freed addresses are reused, and all addresses lie in the device's address range. */
+/* Freed device addresses are reused, and all addresses lie in the device's address range. */
 static void test_addresses(void **state)
 {
 	uint64_t a, b, c, large = EDU_DMA_MASK + 1;
@@ -132,7 +132,7 @@ static void test_addresses(void **state)
 	assert_int_equal(c, a);
 	assert_false(edu_map(&edu, from, large, false, &c));
 	assert_int_equal(errno, ENOSPC);
-	/* Memory that is not mapped in the process cannot be pinned. */
+	/* Memory that the process has not mapped cannot be pinned. */
 	munmap(from, PAGE);
 	assert_false(edu_map(&edu, from, PAGE, false, &c));
 	assert_int_equal(errno, EFAULT);

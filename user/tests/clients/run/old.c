@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Imitates an ONNX Runtime that is too old for plug-in providers. Ends the program if the program
- * requests a newer version of the API.
+ * Imitates an ONNX Runtime that is too old for plug-in providers. Aborts if the program requests an
+ * API version above 22.
  */
 #include <stdlib.h>
 #include <onnxruntime_c_api.h>

@@ -3,8 +3,8 @@
  * A program that loads ONNX Runtime by dlopen(), makes a session of a model, and prints the number
  * of the model's inputs.
  *
- * usage: session LIBRARY MODEL [cpu]. With "cpu" the program first makes a session whose options
- * name the CPU provider and are a clone of other options.
+ * The usage is: session LIBRARY MODEL [cpu]. With "cpu" the program first makes a session whose
+ * options name the CPU provider; the options are a clone of released options.
  */
 #include <dlfcn.h>
 #include <onnxruntime_c_api.h>
@@ -30,7 +30,10 @@ static int run(const OrtEnv *env, const char *model, bool cpu)
 	if (bad(api->CreateSessionOptions(&options)) || (cpu && bad(add_cpu(options, 0))) ||
 	    bad(api->CloneSessionOptions(options, &copy)))
 		return 1;
-	/* Options that are made after this release may get the address of the released options. */
+	/*
+	 * Release the original early: options that are made later may get the address of the
+	 * released options.
+	 */
 	api->ReleaseSessionOptions(options);
 	if (bad(api->CreateSession(env, model, copy, &session)) ||
 	    bad(api->SessionGetInputCount(session, &inputs)))

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Imitates a TensorFlow Lite whose models compute four values. TYPE is TensorFlow Lite's code for
- * the type of the values. If a delegate is given, the first value is wrong by APART; for floats,
- * APART is a share of the largest value. One object is both the interpreter and its options.
+ * Imitates a TensorFlow Lite whose models compute four values. The variable TYPE is TensorFlow
+ * Lite's code for the type of the values. If a delegate is given, the first value is wrong by the
+ * value of APART; for floats, APART is a share of the largest value. In this imitation, one object
+ * is both the interpreter and the interpreter's options.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -104,7 +105,7 @@ PLAYED int TfLiteInterpreterInvoke(struct interpreter *interpreter)
 		case UINT8:
 			((uint8_t *)interpreter->out)[i] = (uint8_t)(i + (i ? 0 : (int)apart));
 		}
-	/* Without APART, a run with a delegate fails, so that no outputs can be compared. */
+	/* If APART is not set, a run with a delegate fails, so that no outputs can be compared. */
 	return interpreter->delegated && !text;
 }
 

@@ -249,7 +249,7 @@ BILSTM(proj_clip);
 BILSTM(merge_outputs);
 BILSTM(time_major);
 
-/* Compares the operation codes of builtins.def with those of TensorFlow Lite's header. */
+/* Compares the operation codes of builtins.def with the codes in TensorFlow Lite's header. */
 #define CODE(ours, theirs) SAME_VALUE(ours, kTfLiteBuiltin##theirs)
 CODE(0, Add); CODE(1, AveragePool2d); CODE(2, Concatenation); CODE(3, Conv2d);
 CODE(4, DepthwiseConv2d); CODE(5, DepthToSpace); CODE(6, Dequantize); CODE(7, EmbeddingLookup);
