@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests how an engine made with the kit serves its clients by threads or by processes. This test
- * replaces ioctl() and so imitates the kernel. A named pipe stands for the engine's node, and a
- * memfd for each session. Clients that are served by threads request the device's description. A
- * process that serves a client runs this test's program, too, and writes its progress into the
+ * imitates the kernel by replacing ioctl(). A named pipe stands for the engine's device node, and a
+ * memfd for each session. Clients that threads serve request the description of the device. A
+ * process that serves a client also runs this test's program, and writes its progress into the
  * session's memfd.
  */
 #define _GNU_SOURCE
@@ -28,7 +28,7 @@
 #define COOKIE 1
 #define PATIENCE_MS (int)scaled(60000)
 
-/* Progress that a serving process writes into its session's memfd. */
+/* Progress that a process that serves a client writes into the memfd of its session. */
 #define HAS_SESSION 's'
 #define NO_KEEPER 'e'
 
@@ -48,7 +48,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 
 static struct {
 	atomic_int session;		/* newest client's session; older sessions have ended */
-	atomic_int kept;		/* duplicate of the session's fd; 0 without a session */
+	atomic_int kept;		/* duplicate of the newest session's fd, or 0 */
 	atomic_bool asks;		/* that client */
 	atomic_bool answered;
 	atomic_bool has_cache;		/* set if the engine answered that it has a cache */
@@ -61,7 +61,10 @@ static int refuse(int error)
 	return -1;
 }
 
-/* Imitates the ioctl() that gets an event: each byte in the pipe is a new context. */
+/*
+ * Imitates the ioctl() that asks for an event: each byte in the pipe is the number of a new
+ * context.
+ */
 static int next_event(int node, struct nnaccel_engine_next *next)
 {
 	struct pollfd told = { .fd = node, .events = POLLIN };
@@ -154,7 +157,7 @@ static bool start(const struct nna_engine *engine)
 	return !pthread_sigmask(SIG_BLOCK, NULL, &blocked_at_start);
 }
 
-/* The kit requires that an engine has a save function, but no test calls this save(). */
+/* Save function that the kit requires of an engine; no test calls the function. */
 static enum nn_status save(const struct nna_engine *engine, const void *prepared,
 			   struct nna_engine_image *image, struct nn_error *err)
 {
@@ -170,8 +173,8 @@ static const struct nna_engine engine = {
 };
 
 /*
- * Serves a client in a process of its own. When the process has a session, the process has a socket
- * to the keeper.
+ * Serves a client in a separate process. As soon as the process has a session, the process also has
+ * a socket to the keeper.
  */
 static void be_worker(int argc, char **argv)
 {
@@ -275,7 +278,7 @@ static pid_t find_keeper(void)
 	return peer.pid;
 }
 
-/* If a keeper dies soon after its start, the next keeper is started only after a pause. */
+/* If a keeper dies soon after its start, the engine starts the next keeper only after a pause. */
 static void test_keeper_dies_soon(void **state)
 {
 	(void)state;
@@ -300,8 +303,8 @@ static void await_in_session(char expected)
 }
 
 /*
- * A process that serves a client notices the keeper's death if no other process holds the keeper's
- * end of their socket.
+ * A process that serves a client notices the keeper's death, unless another process also holds the
+ * keeper's end of the socket.
  */
 static void test_keeper_dies_on_processes(void **state)
 {
@@ -313,8 +316,8 @@ static void test_keeper_dies_on_processes(void **state)
 }
 
 /*
- * A restart of the keeper is not noticed at the other end of a socket if the broker also holds the
- * keeper's end, and passes it to the next keeper.
+ * A process does not notice a restart of the keeper if the broker also holds the keeper's end of
+ * the socket, and passes this end to the next keeper.
  */
 static void test_keeper_comes_again(void **state)
 {
@@ -337,7 +340,7 @@ static void test_keeper_comes_again(void **state)
 }
 
 /*
- * If threads serve the clients, threads that the engine makes block the signals that end the
+ * If threads serve the clients, threads that the engine starts block the signals that end the
  * engine.
  */
 static void test_signals_at_start(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the parser of fetched commands with a valid command of each kind, and with each fault that
- * a command can have.
+ * Tests the parser of commands from the kernel with a valid command of each kind, and with each
+ * fault that a command can have.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,11 +19,11 @@
 #define WRITE NNACCEL_PROT_WRITE
 #define BYTES 4096
 
-/* The parts of a command, which pack() concatenates. */
+/* The parts of a command; pack() concatenates the parts. */
 static struct {
 	struct nnaccel_cmd head;
 	struct nnaccel_grant grants[3];
-	struct nnaccel_arg args[NNACCEL_MAX_CACHE_PARTS + 2];	/* 2: an input and an output */
+	struct nnaccel_arg args[NNACCEL_MAX_CACHE_PARTS + 2];	/* 2 for an input and an output */
 	struct nnaccel_cmd_role role;
 	uint8_t attributes[8];
 	struct nnaccel_format formats[2];
@@ -77,8 +77,8 @@ static void expect_of(size_t size, const char *reason)
 }
 
 /*
- * Parses the command. If `reason` is NULL, the command must be valid; otherwise the error message
- * must contain `reason`.
+ * Parses the command. If `reason` is NULL, the parser must accept the command; otherwise the
+ * parser's error message must contain `reason`.
  */
 static void expect(const char *reason)
 {
@@ -107,7 +107,7 @@ static void make(uint32_t kind)
 	m.args[1] = (struct nnaccel_arg){ .pool = 1, .length = 16 };
 }
 
-/* Makes a valid command, changes it by a statement, and parses it. */
+/* Makes a valid command, changes the command by the statement `change`, and parses the command. */
 #define CASE(kind, change, reason) do { make(NNACCEL_DO_##kind); change; expect(reason); } while (0)
 
 static void test_kinds(void **state)
@@ -145,8 +145,8 @@ static void test_sizes(void **state)
 	buffer.head.size = (uint32_t)size - 8;
 	expect_of(size, "its size and its counts differ");
 	/*
-	 * One count after the other exceeds its limit. The parser checks the counts before it
-	 * checks the command's size.
+	 * The test lets more and more counts exceed their limits, and expects an error for each.
+	 * The parser checks the counts before the parser checks the command's size.
 	 */
 	buffer.head.attributes_size = NNACCEL_MAX_ATTRIBUTES + 1;
 	expect_of(size, "too many attributes");
@@ -179,8 +179,8 @@ static void test_grants(void **state)
 	CASE(EXECUTE, m.grants[1].length = INT64_MAX / 2, NULL);
 	CASE(EXECUTE, m.grants[1].length = INT64_MAX / 2 + 1, "length of a grant");
 	/*
-	 * A SUPPORTED command may name unreadable pools, but its grant 0, the serialised model,
-	 * must be readable.
+	 * A SUPPORTED command may have unreadable pools, but grant 0, which holds the serialised
+	 * model, must be readable.
 	 */
 	CASE(SUPPORTED, (m.head.num_grants = 2, m.grants[1].prot = 0), NULL);
 	CASE(SUPPORTED, m.grants[0].prot = 0, "protection of a grant");
@@ -269,8 +269,8 @@ static void test_copies(void **state)
 }
 
 /*
- * Expects the error `reason` (NULL: no error) for a saved model with the given numbers of parts.
- * Only the first two parts have a value.
+ * Expects the error `reason` (NULL: no error) for a saved model with the given numbers of model
+ * parts and data parts. Only the first two parts of the saved model have a value.
  */
 static void expect_parts(uint32_t model, uint32_t data, const char *reason)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs requests of a burst by the library's executor and by the engine's own executor. The test
- * replaces ioctl() and so imitates the kernel, which returns the memory of a slot. A memfd stands
- * for the session; grant N lies at offset N << SHIFT of the memfd.
+ * Runs a burst's requests by the library's executor and by an executor of the engine. The test
+ * imitates the kernel's answers about the memory of slots by replacing ioctl(). A memfd stands for
+ * the session; grant N lies at offset N << SHIFT of the memfd.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,14 +25,14 @@
 #define PAGE 4096
 #define BURST 3
 #define CAPACITY 16
-#define LARGE (1 << 20)	/* a capacity whose arrays are mapped */
+#define LARGE (1 << 20)	/* so large that malloc() maps the arrays */
 #define RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
 #define MAX_SYNCS 16
 
-/* Numbers of slots; the memory of slot N is grant N. */
+/* Slot numbers of the test; the memory of slot N is grant N. */
 enum { FIRST, SECOND, READ_ONLY, FOREIGN, OTHER_FOREIGN, IMAGE, LATE = 40, NUM_SLOTS };
 
-/* The number of another slot with the same index in the table of slots as `slot`. */
+/* The number of a different slot that has the same index in the table of slots as `slot`. */
 #define AGAIN(slot) ((slot) + NNACCEL_BURST_MAX_SLOTS)
 
 /* ---- the kernel ---- */
@@ -40,7 +40,7 @@ enum { FIRST, SECOND, READ_ONLY, FOREIGN, OTHER_FOREIGN, IMAGE, LATE = 40, NUM_S
 static struct {
 	unsigned int resolved;
 	struct { uint32_t grant, flags; } syncs[MAX_SYNCS];
-	unsigned int num_syncs, fails_at;	/* number of the failing sync, from 1; 0: none */
+	unsigned int num_syncs, fails_at;	/* number of the sync that fails, from 1; 0: none */
 } kernel;
 
 static int refuse(int error)
@@ -69,8 +69,8 @@ static int resolve(struct nnaccel_session_slot *s)
 	s->out_grant.prot = prot;
 	s->out_grant.length = PAGE;
 	/*
-	 * An image has two rows of two numbers each. The first row begins at the third number in
-	 * the memory, and the second row at the seventh number.
+	 * The test's image has two rows of two numbers each. The image's first row begins at the
+	 * third number in the memory, and the second row at the seventh number.
 	 */
 	if (index == IMAGE) {
 		s->out_format.num_planes = 1;
@@ -113,14 +113,14 @@ static struct executor *executor;
 static struct {
 	enum nn_status status;
 	bool is_silent, is_short;
-	int forgets;			/* slot that is freed during an execution, or -1 */
-	bool breaks;			/* set if an execution loses the first mapping */
+	int forgets;			/* slot that the client frees during an execution, or -1 */
+	bool breaks;			/* set if an execution loses the mapping of FIRST */
 	unsigned int executions;
 	bool is_omitted;
 	uint64_t device_ns;		/* that it tells */
 	bool measure;			/* it was told */
-	void *better;			/* prepared model that must be executed, or NULL */
-	void *released;			/* prepared model that was released last */
+	void *better;			/* prepared model that executions must use, or NULL */
+	void *released;			/* prepared model that the engine released last */
 } engine_state;
 
 static struct grants grants;
@@ -194,7 +194,7 @@ static void burst_destroy(void *own)
 {
 	(void)own;
 	assert_int_equal(burst_state.added, burst_state.removed);
-	/* The executor of a burst must be destroyed before the burst ends. */
+	/* The engine must destroy the executor of a burst before the burst ends. */
 	assert_true(!burst_state.begun || burst_state.ended < burst_state.begun);
 	burst_state.destroyed++;
 }
@@ -328,7 +328,7 @@ static uint32_t run_slots(uint32_t from, uint32_t to)
 	return run();
 }
 
-/* Memory stays mapped once a request has used it. */
+/* Memory of a slot stays mapped once a request has used the slot. */
 static void test_memory(void **state)
 {
 	(void)state;
@@ -353,7 +353,10 @@ static void test_memory(void **state)
 	executor = NULL;
 }
 
-/* An execution has the right result, and reports its time if the request asks for the time. */
+/*
+ * An execution computes the right result, and reports the time that the execution took if the
+ * request asks for the time.
+ */
 static void test_results(void **state)
 {
 	(void)state;
@@ -393,7 +396,10 @@ static void test_results(void **state)
 	assert_int_equal(run(), NNACCEL_STATUS_NONE);
 	assert_true(engine_state.is_omitted);
 	assert_null(scratch->result.message);
-	/* The answer reports lost memory even if the execution has another failure, too. */
+	/*
+	 * If memory is lost, the answer reports the loss even if the execution fails for another
+	 * reason, too.
+	 */
 	engine_state.breaks = true;
 	engine_state.is_silent = false;
 	engine_state.status = NN_INVALID_ARGUMENT;
@@ -403,8 +409,8 @@ static void test_results(void **state)
 }
 
 /*
- * Arguments inside and outside of their memory. The executor rejects requests with arguments
- * outside of their memory.
+ * Arguments of executions inside and outside of the slots' memory. The executor rejects requests
+ * with arguments that lie outside of the slots' memory.
  */
 static const struct {
 	const char *name;
@@ -526,7 +532,10 @@ static void test_accesses(void **state)
 		if (kernel.num_syncs != count)
 			fail_msg("%s: %u syncs", accesses[i].name, kernel.num_syncs);
 	}
-	/* There is no sync for a slot that no argument uses, or whose argument is omitted. */
+	/*
+	 * The executor calls no sync for a slot that no argument uses, or that only an omitted
+	 * argument uses.
+	 */
 	kernel.num_syncs = 0;
 	devices = 1;
 	request(FOREIGN, OTHER_FOREIGN);
@@ -548,7 +557,10 @@ static unsigned int users_of(uint32_t grant)
 	return 0;
 }
 
-/* The memory of a freed slot is released at once, or after the execution that uses it. */
+/*
+ * The memory of a slot that the client frees is released at once or, during an execution that uses
+ * the slot, after the execution.
+ */
 static void test_freed(void **state)
 {
 	(void)state;
@@ -573,8 +585,8 @@ static void test_freed(void **state)
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.resolved, 2);
 	/*
-	 * A request fails if its second slot cannot be found, but the first slot stays mapped until
-	 * the client frees the first slot.
+	 * A request fails if the kernel does not know the second slot, but the first slot stays
+	 * mapped until the client frees the first slot.
 	 */
 	executor_forget(executor, SECOND);
 	assert_int_equal(run_slots(FIRST, NUM_SLOTS), NNACCEL_STATUS_INVALID_ARGUMENT);
@@ -583,7 +595,10 @@ static void test_freed(void **state)
 	assert_int_equal(users_of(FIRST), 0);
 }
 
-/* An index in the table of slots can be reused for another slot, and the table grows. */
+/*
+ * A new slot may reuse the index of another slot in the table of slots, and the table grows if
+ * necessary.
+ */
 static void test_indices(void **state)
 {
 	(void)state;
@@ -597,8 +612,8 @@ static void test_indices(void **state)
 	assert_int_equal(users_of(FIRST), 0);
 	assert_int_equal(users_of(NUM_SLOTS + FIRST), 1);
 	/*
-	 * A request with two slots that have one index is refused: the second slot would free the
-	 * first slot's memory during the request.
+	 * A request with two slots of the same index is refused, because adding the second slot
+	 * would free the first slot's memory during the request.
 	 */
 	assert_int_equal(run_slots(AGAIN(SECOND), SECOND), NNACCEL_STATUS_INVALID_ARGUMENT);
 	assert_non_null(strstr(scratch->err.message, "cannot both be there"));
@@ -607,8 +622,8 @@ static void test_indices(void **state)
 }
 
 /*
- * An engine's own executor is notified of each slot before the slot's first use, and when the slot
- * is freed.
+ * An engine's executor is notified of each slot before the slot's first use, and when the client
+ * frees the slot.
  */
 static void test_own_executor(void **state)
 {
@@ -635,7 +650,7 @@ static void test_own_executor(void **state)
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
 	assert_int_equal(burst_state.removed, 2);
 	engine_state.forgets = -1;
-	/* A slot that the engine's executor refuses is not added to the table of slots. */
+	/* A slot that the engine's executor refuses does not enter the table of slots. */
 	burst_state.adds_none = true;
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_RESOURCE_EXHAUSTED_TRANSIENT);
 	assert_string_equal(scratch->result.message, "no room");
@@ -643,7 +658,7 @@ static void test_own_executor(void **state)
 	burst_state.adds_none = false;
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
 	assert_int_equal(burst_state.added, 4);
-	/* The library adds slots a second time if the engine's executor has dropped them. */
+	/* The library adds slots a second time if the engine's executor no longer has the slots. */
 	burst_state.forgets_all = true;
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
 	assert_int_equal(burst_state.added, 6);
@@ -659,8 +674,8 @@ static void test_own_executor(void **state)
 }
 
 /*
- * If the engine replaces a prepared model by a better one, the next request uses the better model.
- * An engine's own executor continues with the old prepared model.
+ * If the engine replaces a prepared model by a better model, the next request uses the better
+ * model. An executor of the engine continues with the old prepared model after the replacement.
  */
 static void test_replaced(void **state)
 {
@@ -688,7 +703,7 @@ static void test_replaced(void **state)
 	assert_ptr_equal(engine_state.released, &forms[1]);
 }
 
-/* The engine is notified of each burst, and can refuse a burst with a status of its choice. */
+/* The engine is notified of each new burst, and can refuse the burst with any status. */
 static void test_begin_and_end(void **state)
 {
 	struct nn_error err = { "" };
@@ -709,7 +724,10 @@ static void test_begin_and_end(void **state)
 	assert_string_equal(err.message, "no bursts today");
 	assert_null(executor);
 	assert_int_equal(burst_state.ended, 1);
-	/* The engine is notified of the end of a burst that began but got no executor. */
+	/*
+	 * If a burst has begun but creating the executor fails, the engine is notified of the
+	 * burst's end.
+	 */
 	engine.burst = &engine_burst;
 	burst_state.begins_none = false;
 	burst_state.creates_none = true;
@@ -734,7 +752,7 @@ static void test_no_memory(void **state)
 
 	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_DATA, &limit), 0);
-	none = (struct rlimit){ PAGE, limit.rlim_max };	/* 0 would be no limit */
+	none = (struct rlimit){ PAGE, limit.rlim_max };	/* a limit of 0 would mean no limit */
 	assert_int_equal(setrlimit(RLIMIT_DATA, &none), 0);
 	large = scratch_create(LARGE);
 	assert_int_equal(setrlimit(RLIMIT_DATA, &limit), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the broker's search for plug-ins. The broker loads each file of a folder in a separate
- * process, and lists only valid plug-ins. The separate process runs this test's program, too.
+ * process, and lists only valid plug-ins. The separate process also runs this test's program.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -74,8 +74,8 @@ static int remove_folder(void **state)
 }
 
 /*
- * Searches the folder for plug-ins and writes the log to a file. The group whose members may use
- * the plug-ins does not exist.
+ * Searches the test's folder for plug-ins and writes the log of the search to a file. In this
+ * search, the group whose members may use the plug-ins does not exist.
  */
 static bool find(struct extensions *e)
 {
@@ -120,7 +120,10 @@ static void test_find(void **state)
 	(void)state;
 	if (spawner.options.isolation == ISOLATE_NONE)
 		skip();
-	/* The file of the plug-in golden sorts before the file of fibonacci, which golden needs. */
+	/*
+	 * The files a.so and b.so have the plug-ins golden and fibonacci, so that golden is loaded
+	 * before fibonacci, which golden needs.
+	 */
 	copy_file("../extensions/golden.so", "a.so", 0644);
 	copy_file("../extensions/fibonacci.so", "b.so", 0444);
 	copy_file("../extensions/fibonacci.so", "c-twice.so", 0644);
@@ -172,7 +175,7 @@ static void test_missing_need(void **state)
 	assert_int_equal(e.plugins.count, 0);
 	assert_logged("a.so: extension com.example.golden needs com.example.fibonacci, which is "
 		      "not there");
-	/* A missing group of clients is not reported if there is no plug-in. */
+	/* If there is no plug-in, the log does not report that the group of clients is missing. */
 	assert_null(strstr(read_log(), "there is no group"));
 	extensions_free(&e);
 }
@@ -194,7 +197,10 @@ static void test_folder(void **state)
 	assert_int_equal(e.plugins.count, 0);
 }
 
-/* Waits until the broker has noticed the changed folder, and searched it for plug-ins. */
+/*
+ * Waits until the broker has noticed that the folder has changed, and has searched the folder for
+ * plug-ins.
+ */
 static void await_reread(struct reread *r, struct extensions *e)
 {
 	struct pollfd fd = { .fd = r->changes, .events = POLLIN };
@@ -213,7 +219,10 @@ static void await_reread(struct reread *r, struct extensions *e)
 	r->answer = -1;
 }
 
-/* The broker searches again if plug-ins are added, removed or damaged, or the folder is removed. */
+/*
+ * The broker repeats the search if plug-ins are added, removed or damaged, or if the folder is
+ * removed.
+ */
 static void test_reread(void **state)
 {
 	static char other[] = "/tmp/nnaccel-extensions.XXXXXX";
@@ -260,8 +269,8 @@ static void test_reread(void **state)
 #define THIRTY_TWO FOUR FOUR FOUR FOUR FOUR FOUR FOUR FOUR
 
 /*
- * Outputs and exit statuses of the process that loads plug-ins, and the group and number of
- * plug-ins that the broker reads from the output.
+ * Outputs and exit statuses of the process that loads plug-ins, and the group and the number of
+ * plug-ins that the broker must find in each output.
  */
 static const struct {
 	const char *text;
@@ -316,7 +325,7 @@ static const struct client {
 	bool has_group;			/* whether the group of allowed clients exists */
 	bool member;			/* whether the client is a member of the group */
 	int error;			/* errno of the ioctl() that asks for the opener */
-	/* process id of the opener at the first and the last ioctl(); 0 if the opener is dead */
+	/* process id of the client at the first and the last ioctl(); 0 if the client is dead */
 	uint32_t pid, later_pid;
 	const char *cgroup, *label;
 	bool admitted;
@@ -429,7 +438,7 @@ static void test_admitted(void **state)
 	extensions_free(&e);
 }
 
-/* A group may be given by its name or its number. */
+/* The option for the group may contain the name or the number of the group. */
 static void test_groups(void **state)
 {
 	static const struct {
@@ -457,7 +466,7 @@ static void test_groups(void **state)
 		assert_int_equal(e.plugins.count, 0);
 		extensions_free(&e);
 	}
-	/* The search fails if the path of the plug-in folder is a file. */
+	/* The search for plug-ins fails if the path of the plug-in folder is the path of a file. */
 	e = (struct extensions){ .folder = "/dev/null", .group = "0" };
 	assert_false(extensions_find(&e, &spawner));
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lets each allocation of a keeper fail in turn, first alone and then with all later allocations.
- * The keeper ends or continues without the memory, workers get an answer, and stored entries are
- * still found. The broker's allocations also fail in turn while the broker starts the keeper.
+ * Lets each allocation of a keeper fail in turn, first only this allocation and then also all later
+ * allocations. When an allocation fails, the keeper ends or continues, workers get an answer, and
+ * stored entries remain. The allocations of the broker also fail in turn while the broker starts
+ * the keeper.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -16,8 +17,8 @@ static const uint8_t token[CACHE_TOKEN_SIZE] = { 1 }, noted[CACHE_TOKEN_SIZE] = 
 static uint8_t hash[CACHE_TOKEN_SIZE] = { 3 };
 
 /*
- * Sends a worker's requests to the keeper while the keeper's allocations fail. Both an error and a
- * success are right answers of the keeper.
+ * Sends a worker's requests to the keeper while the keeper's allocations fail. The keeper may
+ * answer each request with an error or with success.
  */
 static void ask(void)
 {
@@ -48,7 +49,10 @@ static void check_noted(void)
 	assert_true(keeper_start(&keeper, &options));
 	client_of(&client, 1);
 	assert_int_equal(cache_client_query(&client, token, noted, &err), NN_OK);
-	/* The keeper does not remove the hash `noted`, because it was used last. */
+	/*
+	 * Store the hash `noted`, so that the keeper does not remove it as the least recently used
+	 * hash.
+	 */
 	assert_int_equal(cache_client_store(&client, token, noted, &err), NN_OK);
 	keeper_stop(&keeper);
 }

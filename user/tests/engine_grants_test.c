@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests mappings of granted memory, and images as arguments of executions. A file stands for the
- * session, and the test replaces ioctl().
+ * Tests mappings of granted memory, and images that are arguments of executions. A file stands for
+ * the session in this test, and the test replaces ioctl().
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,7 +28,7 @@
 #define PRIVATE (UINT64_C(1) << 26)
 
 /*
- * Accesses a pool whose file was truncated. Returns an exit status: 0 if the memory reads as zeroes
+ * Accesses a pool whose file was truncated. Returns 0 as exit status if the memory reads as zeroes
  * and can be written.
  */
 static int touch(uint32_t prot)
@@ -59,8 +59,8 @@ static int touch(uint32_t prot)
 }
 
 /*
- * A process that accesses a pool whose file was truncated continues, even if the pool is larger
- * than the worker's memory limit.
+ * A process that accesses a pool with a truncated file survives, even if the pool is larger than
+ * the worker's memory limit.
  */
 static void test_gone_memory(void **state)
 {
@@ -80,7 +80,10 @@ static void test_gone_memory(void **state)
 	}
 }
 
-/* Accesses two sessions, and two adjacent mappings, of which one has a truncated file. */
+/*
+ * Accesses lost memory of two sessions, and then two adjacent mappings, one of which has a
+ * truncated file.
+ */
 static int touch_one(void)
 {
 	const struct nnaccel_grant grant = { .prot = NNACCEL_PROT_READ, .length = 4096 };
@@ -111,7 +114,7 @@ static int touch_one(void)
 	return *(volatile char *)low->base || !mapping_is_broken(low) ? 15 : 0;
 }
 
-/* An access to truncated memory that no client granted ends the process. */
+/* An access to truncated memory that is no grant of a client ends the process. */
 static int touch_own(void)
 {
 	struct grants grants;
@@ -154,8 +157,8 @@ static struct {
 	struct nnaccel_format format;	/* of every image */
 	struct { uint32_t grant, flags; } syncs[MAX_SYNCS];
 	unsigned int num_syncs;
-	unsigned int fails_at;		/* number of the failing sync, from 1; 0: none */
-	int error;			/* errno of the failing sync */
+	unsigned int fails_at;		/* number of the sync that fails, from 1; 0: none */
+	int error;			/* errno of the sync that fails */
 } kernel;
 
 static int sync_memory(const struct nnaccel_session_sync *sync)
@@ -200,7 +203,7 @@ static struct grants grants;
 static long allocated;			/* number of heap blocks before the first mapping */
 static int session;
 
-/* The first byte of each grant is the grant's number. */
+/* The first byte of each grant's memory is the grant's number. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -243,7 +246,7 @@ static unsigned int count_mappings(void)
 	return count;
 }
 
-/* Returns true if all pages of a range are mapped. */
+/* Returns whether all pages of a range are mapped. */
 static bool is_mapped(void *base, size_t length)
 {
 	return !msync(base, length, MS_ASYNC);
@@ -279,8 +282,8 @@ static void test_found(void **state)
 }
 
 /*
- * Memory of a freed grant is unmapped after its last use. If the engine knows the memory, the
- * engine is notified.
+ * Memory of a freed grant is unmapped when its last user has released the mapping. If the engine
+ * knows the memory of the freed grant, the engine is notified.
  */
 static void test_forgotten(void **state)
 {
@@ -311,8 +314,8 @@ static void test_forgotten(void **state)
 	assert_false(is_mapped(base, PAGE));
 	assert_false(is_mapped((char *)base + PAGE, PAGE));
 	/*
-	 * Memory of an existing grant stays mapped. The engine is not notified of freed memory that
-	 * it does not know.
+	 * Memory of a grant that was not freed stays mapped. The engine is not notified of freed
+	 * memory that the engine does not know.
 	 */
 	assert_true(is_mapped(other->base, PAGE));
 	grants_put(&grants, other);
@@ -323,8 +326,8 @@ static void test_forgotten(void **state)
 }
 
 /*
- * Memory that the CPU cannot access has an address range, but each access to it faults, even after
- * the session has ended.
+ * Device memory, which the CPU cannot access, has an address range; each access to the range
+ * faults, even after the session has ended.
  */
 static void test_device_memory(void **state)
 {
@@ -348,7 +351,10 @@ static void test_device_memory(void **state)
 	assert_int_equal(count_mappings(), 0);
 }
 
-/* After a session has ended, its memory reads as zeroes, and the session can map no more memory. */
+/*
+ * After a session has ended, the session's memory reads as zeroes, and the session can map no more
+ * memory.
+ */
 static void test_revoked(void **state)
 {
 	const struct nnaccel_grant grant = { .grant = 3, .prot = RW, .length = PAGE };
@@ -390,7 +396,7 @@ static void test_cannot_be_mapped(void **state)
 	assert_int_equal(count_mappings(), 0);
 }
 
-/* The end of a session does not affect the other sessions of its process. */
+/* The end of a session does not affect other sessions of the same process. */
 static void test_sessions(void **state)
 {
 	struct grants others[3];
@@ -407,8 +413,8 @@ static void test_sessions(void **state)
 /* ---- images ---- */
 
 /*
- * Returns an image of four planes. The first and the third plane are in the image's own file, and
- * the other two planes are in two more files.
+ * Returns an image with four planes. The first and the third plane are in the image's own file; the
+ * second plane is in a second file, and the fourth plane in a third file.
  */
 static struct mapping *get_image(uint32_t prot)
 {
@@ -443,7 +449,7 @@ static void test_planes(void **state)
 		assert_true(mapping_is_broken(m));
 		atomic_store(&others[i]->broken, false);
 	}
-	/* While an image is in use, the files of its planes stay mapped. */
+	/* While an image is in use, the files of the image's planes stay mapped. */
 	grants_put(&grants, used);
 	grants_forget(&grants, 2);
 	grants_forget(&grants, 3);
@@ -475,14 +481,14 @@ static void test_missing_plane(void **state)
 
 #define END NNACCEL_SYNC_END
 
-/* Expected sync requests for an image, of which request number `fails_at` fails. */
+/* Expected sync requests for an image; request number `fails_at` fails. */
 static const struct {
 	const char *name;
 	uint32_t prot, flags;
 	unsigned int fails_at;
 	int error;
 	enum nn_status status;
-	uint32_t expected[MAX_SYNCS][2];	/* grant and flags of each sync, then 0 */
+	uint32_t expected[MAX_SYNCS][2];	/* grant and flags of each sync, followed by 0 */
 } syncs[] = {
 	{ "all", NNACCEL_PROT_SYNC, 1, 0, 0, NN_OK, { { 1, 1 }, { 2, 1 }, { 3, 1 } } },
 	{ "end", NNACCEL_PROT_SYNC, 2 | END, 0, 0, NN_OK,
@@ -543,7 +549,7 @@ static const struct {
 	const char *name;
 	uint32_t num_planes;
 	struct nnaccel_format_plane planes[NNACCEL_MAX_PLANES];
-	uint8_t others;			/* bit set of the planes in the second file */
+	uint8_t others;			/* bit set of the planes that lie in the second file */
 	bool is_dense;			/* nothing is copied */
 	uint8_t pixels[32];		/* expected bytes of the tensor, ended by a 0 */
 } images[] = {
@@ -593,8 +599,8 @@ static void test_images(void **state)
 			    (!is_output && memcmp(arg.data, images[i].pixels, count)))
 				fail_msg("%s", images[i].name);
 			/*
-			 * An image does not change if the image is an input, or is an output and
-			 * the execution fails.
+			 * The image does not change if the image is an input, or if the image is an
+			 * output and the execution fails.
 			 */
 			if (staged)
 				memset(staged, 0xee, count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the time limits of calls of plug-ins. Each case runs in its own process, because a call
- * that exceeds its limit ends the process.
+ * Tests the time limits of calls into plug-ins. Each test case runs in a separate process, because
+ * a call that exceeds its time limit ends the process.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -26,8 +26,8 @@
 #define LONG_US 1500000
 
 static struct nna_engine_call a, b, c;
-static int told;			/* pipe that receives the messages to clients */
-static volatile unsigned long turns;	/* counter that increases until its thread stops */
+static int told;			/* pipe that receives messages for clients */
+static volatile unsigned long turns;	/* counter that a thread increases until the thread stops */
 
 static void begin(struct nna_engine_call *call, const char *function)
 {
@@ -45,7 +45,7 @@ static void tell(struct guard_job *job, const char *reason)
 
 static struct guard_job job = { tell };
 
-/* Without guard_start(), calls have no time limit. */
+/* Without guard_start(), calls into plug-ins have no time limit. */
 static void no_guard(void)
 {
 	begin(&a, "a");
@@ -92,7 +92,7 @@ static void without_job(void)
 		pause();
 }
 
-/* The thread that watches the time limits sleeps until a call begins. */
+/* The thread that checks the time limits sleeps until a call begins. */
 static void second(void)
 {
 	start();

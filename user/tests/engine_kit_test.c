@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests parts of the kit that need no kernel, or only a few ioctls, which the test imitates: checks
- * of an engine, its options and extensions, packed models, and contexts.
+ * Tests parts of the engine kit that need no kernel or only a few ioctls: checks of an engine,
+ * options, extensions, packed models, and contexts.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -48,7 +48,7 @@ static struct {
 		struct nnaccel_engine_session session;
 		struct nnaccel_engine_opener opener;
 		struct nnaccel_engine_refuse refuse;
-	} in, out;			/* last ioctl()'s argument, and its result */
+	} in, out;			/* argument and result of the last ioctl() */
 	unsigned int count;
 } kernel;
 
@@ -110,8 +110,8 @@ static int set_up(void **state)
 /* ---- an engine ---- */
 
 /*
- * Offsets of functions that every engine must have, and of functions that an engine must have only
- * if the engine saves models.
+ * Offsets of functions that every engine must have, and of functions that only some engines must
+ * have.
  */
 static const size_t needed[] = {
 	offsetof(struct nna_engine, describe), offsetof(struct nna_engine, supported),
@@ -128,7 +128,10 @@ static const size_t needed[] = {
 	offsetof(struct nna_engine_buffers, copy_in), offsetof(struct nna_engine_buffers, copy_out),
 };
 
-/* Checks that an engine is rejected if a pointer in `part`, at any offset of `at`, is NULL. */
+/*
+ * Checks that an engine is rejected if any of the pointers at the offsets `at` in the structure
+ * `part` is NULL.
+ */
 static void check_needed(const struct nna_engine *e, void *part, const size_t *at, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -143,7 +146,7 @@ static void check_needed(const struct nna_engine *e, void *part, const size_t *a
 
 #define CHECK_NEEDED(e, part, at) check_needed(e, part, at, sizeof(at) / sizeof((at)[0]))
 
-/* Stands for functions that the test does not call. */
+/* Stands for all functions that the test does not call. */
 static void any_function(void)
 {
 }
@@ -183,7 +186,10 @@ static void test_fault(void **state)
 	e.store_identity = "x";
 	assert_null(engine_fault(&e));
 	for (int i = 0; i < 3; i++) {
-		/* The identity of the store has 128 characters, no character, or 129. */
+		/*
+		 * The identity of the store has a valid length of 128 characters, and invalid
+		 * lengths of 0 and 129 characters.
+		 */
 		snprintf(identity, sizeof(identity), "%0*d", i == 1 ? 1 : 128 + i / 2, 0);
 		if (i == 1)
 			identity[0] = '\0';
@@ -223,7 +229,7 @@ static void test_fault(void **state)
 	burst.size++;
 	buffers.size--;
 	assert_non_null(engine_fault(&e));
-	/* An engine that saves no models needs no functions that save and load models. */
+	/* An engine that cannot save models needs no functions for saving and loading models. */
 	e = cpu_engine;
 	e.save = NULL;
 	e.end_save = NULL;
@@ -266,7 +272,7 @@ static void test_files(void **state)
 	assert_null(engine_fault(&e));
 	files[FILES_MAX] = &good;
 	assert_non_null(engine_fault(&e));
-	/* The engine's second file is missing, but its first file exists. */
+	/* The second file of the engine is missing, but the first file exists. */
 	files[1] = &file;
 	files[2] = NULL;
 	file.path = "/dev/none such";
@@ -276,7 +282,7 @@ static void test_files(void **state)
 	assert_int_equal(nna_engine_file_at(1), -1);
 	assert_int_equal(write(nna_engine_file_at(0), "x", 1), 1);
 	close(nna_engine_file_at(0));
-	/* A file that the engine opens only for reading cannot be written. */
+	/* The engine cannot write to a file that the engine declares as read-only. */
 	file = good;
 	file.use = NNA_ENGINE_FILE_READ;
 	files[0] = &file;
@@ -297,7 +303,7 @@ static enum nna_engine_plugin no_plugin(const struct nna_engine *engine, const c
 	return NNA_ENGINE_PLUGIN_REFUSED;
 }
 
-/* The engine node is /dev/null, where the imitated kernel refuses to register an engine. */
+/* The engine node is /dev/null, on which the kernel refuses to register an engine. */
 #define ON_NULL "--device=/dev/null"
 #define NO_NODE "0 /dev/null: engine kit: Inappropriate ioctl for device (it is not an engine " \
 	"node, as /dev/nnaccel-engine is)\n"
@@ -385,8 +391,8 @@ static void test_options(void **state)
 				 open_files);
 	}
 	/*
-	 * The log shows the permissions of workers that are processes. Workers that are threads are
-	 * not restricted, so the log shows no permissions.
+	 * If the workers are processes, the log shows the permissions of the workers. Workers that
+	 * are threads have no restrictions, so the log shows no permissions.
 	 */
 	e.clients = NNA_ENGINE_CLIENTS_EITHER;
 	e.load_plugin = NULL;
@@ -409,7 +415,7 @@ static void test_options(void **state)
 	assert_non_null(strstr(logged, "0 the engine: it lacks describe, supported"));
 }
 
-/* Only an engine that saves models or has its own store gets a keeper. */
+/* An engine gets a keeper only if the engine saves models or has its own store. */
 static void test_keeper(void **state)
 {
 	struct nna_engine e = cpu_engine;
@@ -475,7 +481,10 @@ static void engine_log(const struct nna_engine *engine, enum nna_engine_level le
 	snprintf(lines + used, sizeof(lines) - used, "%d %s\n", (int)level, line);
 }
 
-/* The engine registers with its own description, and serves clients until a signal ends it. */
+/*
+ * The engine registers with the description from describe(), and serves clients until a signal ends
+ * the engine.
+ */
 static void test_registers(void **state)
 {
 	char device[64];
@@ -490,7 +499,7 @@ static void test_registers(void **state)
 	e.start = NULL;
 	e.extensions = NULL;
 	e.log = engine_log;
-	/* The engine node is a file that epoll can watch. */
+	/* The engine node is a named pipe, which epoll can watch. */
 	snprintf(device, sizeof(device), "--device=/tmp/engine-kit-%d", (int)getpid());
 	assert_int_equal(mkfifo(strchr(device, '/'), 0600), 0);
 	sigemptyset(&ends);
@@ -518,7 +527,9 @@ static void test_registers(void **state)
 	unlink(strchr(device, '/'));
 	nna_engine_log(NNA_ENGINE_DEBUG, "%s %d", "number", 5);
 	assert_non_null(strstr(lines, "3 number 5\n"));
-	/* The broker ignores SIGPIPE, so it continues if the reader of its log is gone. */
+	/*
+	 * The broker ignores SIGPIPE, so the broker continues if the reader of the log has ended.
+	 */
 	assert_ptr_equal(signal(SIGPIPE, SIG_DFL), SIG_IGN);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
@@ -593,7 +604,7 @@ static void test_contexts(void **state)
 
 /*
  * The broker refuses a waiting context when the context's refuse_at_ns has come. The log names the
- * context, unless an earlier refusal of the context's user was logged shortly before.
+ * refused context, unless the log named another refused context of the same user shortly before.
  */
 static void test_refusals(void **state)
 {
@@ -612,8 +623,8 @@ static void test_refusals(void **state)
 	assert_string_equal(logged,
 			    "2 context 1 of process 44, uid 6: refused: too many workers\n");
 	/*
-	 * Two more refusals of the first user are not logged. For the kernel, the two contexts have
-	 * already ended.
+	 * The log does not name the first user's next two refused contexts. The kernel answers that
+	 * the two contexts have already ended.
 	 */
 	logged[0] = '\0';
 	kernel.error = ENOENT;
@@ -623,8 +634,8 @@ static void test_refusals(void **state)
 	assert_int_equal(kernel.count, 3);
 	assert_string_equal(logged, "");
 	/*
-	 * A context of a second user is refused for another reason, but the kernel rejects the
-	 * ioctl().
+	 * A context of a second user is refused for another reason, but the ioctl() that refuses
+	 * the context fails.
 	 */
 	kernel.error = EIO;
 	waiter = (struct waiter){ .context = 4, .uid = 7, .error = EAGAIN };
@@ -638,7 +649,10 @@ static void test_refusals(void **state)
 	assert_true(waiting_add(&waiting, &waiter));
 	contexts_refuse(0, &waiting, &limits);
 	assert_string_equal(logged, "2 context 5 of process 0, uid 8: refused: because\n");
-	/* The next log line about the first user says how many log lines were omitted. */
+	/*
+	 * The next log line about the first user says how many log lines about the user were
+	 * omitted.
+	 */
 	logged[0] = '\0';
 	limits.users[0].logged_ns -= LIMITS_LOG_NS;
 	waiter = (struct waiter){ .context = 6, .uid = 6, .error = EUSERS };
@@ -646,7 +660,7 @@ static void test_refusals(void **state)
 	contexts_refuse(0, &waiting, &limits);
 	assert_string_equal(logged, "2 context 6 of process 0, uid 6: refused: too many workers; "
 			    "so were 2 since the last such line\n");
-	/* A context is not refused before its refuse_at_ns. */
+	/* A context is not refused before the time refuse_at_ns of the context. */
 	waiter = (struct waiter){ .context = 7, .uid = 6, .error = EUSERS,
 				  .refuse_at_ns = UINT64_MAX - 1 };
 	assert_true(waiting_add(&waiting, &waiter));
@@ -658,7 +672,10 @@ static void test_refusals(void **state)
 
 /* ---- processes ---- */
 
-/* Each option reaches the worker process; unknown options and invalid values are rejected. */
+/*
+ * Each option of the engine reaches the worker process; unknown options and invalid values are
+ * rejected.
+ */
 static void test_worker_options(void **state)
 {
 	static const struct worker_options cases[] = {
@@ -702,8 +719,8 @@ static void test_worker_options(void **state)
 }
 
 /*
- * The soft limit of open files is raised to the number that max_workers workers need, but not
- * beyond the hard limit.
+ * The engine raises the soft limit of open files to the number that max_workers workers need, but
+ * not beyond the hard limit.
  */
 static void test_raised_files(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the limits of workers: each user's share, the back-off, and the order of waiting contexts.
- * The test controls the clock.
+ * Tests the limits of workers: each user's share, the back-off after crashes, and the order of
+ * waiting contexts. The test controls the time that the limits see.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static int reset(void **state)
 	return limits_init(&limits, 5, 2, RATE) ? 0 : -1;
 }
 
-/* Allows as many workers as nnacceld does by default. */
+/* Allows as many workers as nnacceld allows by default. */
 static int reset_large(void **state)
 {
 	(void)state;
@@ -65,7 +65,7 @@ static void test_user_bound(void **state)
 	assert_int_equal(limits_acquire(&limits, 1000, START), 0);
 }
 
-/* The test's users have numbers from 1 on, because limits do not apply to root. */
+/* The numbers of the test's users begin at 1, because limits do not apply to root. */
 static void test_total_bound(void **state)
 {
 	(void)state;
@@ -76,7 +76,7 @@ static void test_total_bound(void **state)
 	assert_int_equal(limits_acquire(&limits, 6, START), 0);
 }
 
-/* Root gets a worker even if other users have all workers. */
+/* Root gets a worker even if other users have as many workers as are allowed. */
 static void test_root_is_not_refused(void **state)
 {
 	(void)state;
@@ -90,7 +90,9 @@ static void test_root_is_not_refused(void **state)
 	assert_int_equal(limits.workers, 5);
 }
 
-/* S1: if a few users each have all workers that one user may have, other users get workers, too. */
+/*
+ * S1: if a few users each have as many workers as one user may have, other users still get workers.
+ */
 static void test_reserve(void **state)
 {
 	unsigned int had = 0;
@@ -109,7 +111,7 @@ static void test_reserve(void **state)
 
 /*
  * The last eighth of the workers is reserved for users without a worker. At least one worker is
- * reserved, unless one worker is the maximum.
+ * reserved for users without a worker, unless only one worker is allowed.
  */
 static void test_reserve_of_few(void **state)
 {
@@ -125,7 +127,7 @@ static void test_reserve_of_few(void **state)
 		for (had = 0; !limits_acquire(&few, 5, START); had++)
 			;
 		assert_int_equal(had, cases[i][1]);
-		/* Other users get the reserved workers. */
+		/* Users without a worker get the reserved workers. */
 		for (; !limits_acquire(&few, 6 + had, START); had++)
 			;
 		assert_int_equal(had, cases[i][0]);
@@ -142,8 +144,8 @@ static void test_orderly_users_are_forgotten(void **state)
 	}
 	assert_int_equal(limits.workers, 0);
 	/*
-	 * A second later, the starts of all earlier users' workers are forgotten, so that only the
-	 * new user is in the table.
+	 * A second later, the table has forgotten all earlier users, who started workers but have
+	 * none, and has only the new user.
 	 */
 	assert_int_equal(limits_acquire(&limits, 7000000, START + NS_PER_S), 0);
 	assert_int_equal(limits.num_users, 1);
@@ -155,7 +157,10 @@ static void test_orderly_users_are_forgotten(void **state)
 	assert_true(limits.num_users <= limits.max_users);
 }
 
-/* S2: if the table of users with crashed workers is full, it forgets the oldest user. */
+/*
+ * S2: if the table of users with crashed workers is full, the table forgets the user with the
+ * oldest crash.
+ */
 static void test_table_forgets_the_oldest(void **state)
 {
 	uint32_t uid;
@@ -168,7 +173,7 @@ static void test_table_forgets_the_oldest(void **state)
 		crash(uid, START + uid);
 	assert_true(limits.num_users <= limits.max_users);
 	assert_int_equal(limits_acquire(&limits, uid, START + uid), 0);
-	/* The table never forgets a user with a worker. */
+	/* The table never forgets a user who has a worker. */
 	assert_int_equal(limits_workers(&limits, 7000000), 1);
 	/* The table has forgotten the crashes of user 1, the oldest user without a worker. */
 	assert_int_equal(crash(1, START + uid), 0);
@@ -212,7 +217,7 @@ static void test_modesty(void **state)
 	assert_true(limits_is_modest(&limits, 1000, START + PRICE));
 }
 
-/* If a user asks at once after each refusal, the delay of the refusals increases. */
+/* If a user requests a worker at once after each refusal, the delay of the refusals increases. */
 static void test_refusals_slow_down(void **state)
 {
 	uint64_t delay = 0, last = 0;
@@ -253,7 +258,7 @@ static void add(uint64_t context, uint32_t uid)
 	assert_true(waiting_add(&waiting, &waiter));
 }
 
-/* Serves the next waiting context, and returns the context's number; 0 if no context waits. */
+/* Serves the next waiting context, and returns the context's number, or 0 if no context waits. */
 static uint64_t serve(enum waiting_whom whom)
 {
 	const struct waiter *waiter = waiting_pick(&waiting, &limits, false, whom, START);
@@ -266,7 +271,7 @@ static uint64_t serve(enum waiting_whom whom)
 	return context;
 }
 
-/* After a user's 30 waiting contexts, the later context of another user is served second. */
+/* If 30 contexts of a user wait, a later context of another user is served second. */
 static void test_users_take_turns(void **state)
 {
 	(void)state;
@@ -285,7 +290,7 @@ static void test_users_take_turns(void **state)
 	assert_int_equal(serve(WAITING_ALL), 5);
 }
 
-/* Short-lived workers are no advantage: the user who was served last must wait longest. */
+/* Short-lived workers give a user no advantage: the user who was served last must wait longest. */
 static void test_short_turns(void **state)
 {
 	(void)state;
@@ -299,7 +304,7 @@ static void test_short_turns(void **state)
 	assert_int_equal(serve(WAITING_ALL), 2);
 }
 
-/* The last idle worker is not given to a user who recently had many workers. */
+/* A user who recently had many workers does not get the last idle worker. */
 static void test_the_modest_first(void **state)
 {
 	(void)state;
@@ -315,8 +320,8 @@ static void test_the_modest_first(void **state)
 }
 
 /*
- * Some idle workers are reserved for users who have no other context, neither a served context nor
- * a waiting one.
+ * Some idle workers are reserved for users who have no second context, neither a served context nor
+ * a waiting context.
  */
 static void test_the_alone_first(void **state)
 {
@@ -330,13 +335,13 @@ static void test_the_alone_first(void **state)
 	add(4, 1002);
 	assert_int_equal(serve(WAITING_ALONE), 4);
 	assert_int_equal(serve(WAITING_MODEST), 1);
-	/* A context that will be refused does not count as a waiting context of its user. */
+	/* A context that will be refused does not count as a second context of its user. */
 	add(5, 1000);
 	waiting.first->error = EUSERS;
 	assert_int_equal(serve(WAITING_ALONE), 5);
 }
 
-/* Contexts of users for whom no worker is reserved do not wait for ever. */
+/* Contexts of users for whom no worker is reserved wait only for a limited time. */
 static void test_waited_long(void **state)
 {
 	(void)state;
@@ -348,7 +353,9 @@ static void test_waited_long(void **state)
 				     START + WAITING_GIVES_WAY_NS));
 }
 
-/* After failed starts of workers, the next start comes after 1 s, 2 s, 4 s, up to 64 s. */
+/*
+ * After failed starts of workers, the engine waits 1 s, 2 s, 4 s, up to 64 s until the next start.
+ */
 static void test_tries_again(void **state)
 {
 	static const unsigned int seconds[] = { 1, 2, 4, 8, 16, 32, 64, 64, 64 };
@@ -385,7 +392,7 @@ static void test_too_many_are_refused(void **state)
 	assert_int_equal(serve(WAITING_ALL), 66);
 }
 
-/* A user with too many new workers waits a limited time for one more worker. */
+/* A user who has started too many workers lately waits a limited time for one more worker. */
 static void test_too_fast_is_later(void **state)
 {
 	const struct waiter *waiter;
@@ -403,7 +410,9 @@ static void test_too_fast_is_later(void **state)
 		limits_acquire(&limits, 1000, START + PRICE);
 	waiting_judge(&waiting, &limits, START + WAITING_MAX_NS - 1);
 	assert_null(waiting_refused(&waiting, START + WAITING_MAX_NS - 1));
-	/* A context is refused if its user's rate is still too high after the longest wait. */
+	/*
+	 * A context is refused after the longest wait if the user still starts workers too often.
+	 */
 	for (int i = 0; i < LIMITS_BURST; i++) {
 		limits_acquire(&limits, 1000, START + WAITING_MAX_NS);
 		limits_release(&limits, 1000, false, START + WAITING_MAX_NS);
@@ -466,7 +475,7 @@ static void test_forgiven(void **state)
 	assert_int_equal(limits.users[0].crashes, 1);
 }
 
-/* A worker's crash counts from the time of the crash, not from the worker's start. */
+/* The time of a worker's crash counts for the back-off, not the time of the worker's start. */
 static void test_old_crashes_do_not_add_up(void **state)
 {
 	uint64_t now = START;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests that a worker's log reaches the broker's log as lines of limited length, number and
- * characters.
+ * Tests that a worker's log reaches the broker's log as lines whose length, number and characters
+ * are limited.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -135,7 +135,7 @@ static void test_end_of_pipe(void **state)
 	from_worker[1] = dup(to_log[1]);
 }
 
-/* Returns the log since the last call of own_lines(), if only this process wrote to the log. */
+/* Returns what this process has written to the log since the last call of own_lines(). */
 static const char *own_lines(void)
 {
 	static char text[4096];
@@ -172,7 +172,10 @@ static void test_own_lines(void **state)
 	assert_string_equal(own_lines(), "kit: error: a 1\n");
 	assert_false(log_parse_level("", &level));
 	assert_false(log_parse_level("errors", &level));
-	/* A process's name that is too long is truncated, and so is a log line. */
+	/*
+	 * A process name that is too long is truncated, and a log line that is too long is
+	 * truncated.
+	 */
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	log_set_name(name);
@@ -193,8 +196,8 @@ static void sink(void *data, enum log_level level, const char *line)
 }
 
 /*
- * An engine's own log function gets lines without the process's name. A process whose log is
- * relayed writes the level in front of each line, for the relay.
+ * A log function of the engine gets lines without the process's name. A process whose log is
+ * relayed to a broker writes the level in front of each line.
  */
 static void test_elsewhere(void **state)
 {
@@ -219,7 +222,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_flood_is_dropped, begin, end),
 		cmocka_unit_test_setup_teardown(test_end_of_pipe, begin, end),
 		cmocka_unit_test_setup_teardown(test_own_lines, begin, end),
-		/* The last test is test_elsewhere(), because log_to_relay() has no inverse. */
+		/* test_elsewhere() is the last test, because no function undoes log_to_relay(). */
 		cmocka_unit_test_setup_teardown(test_elsewhere, begin, end),
 	};
 

@@ -25,7 +25,7 @@ static const struct {
 	uint32_t kind;
 	uint8_t token, hash;
 	uint64_t model_size, data_size;
-	enum message_way way;		/* valid direction of the message; 0 if invalid in all */
+	enum message_way way;		/* direction in which the message is valid; 0 for none */
 } messages[] = {
 	{ CACHE_STORE, 1, 1, 0, 0, WORKER_TO_KEEPER }, { CACHE_STORE, 0, 0, 0, 0, WORKER_TO_KEEPER },
 	{ CACHE_STORE, 1, 1, 1, 0, 0 }, { CACHE_STORE, 1, 1, 0, 1, 0 },
@@ -57,7 +57,10 @@ static const struct {
 	{ UINT32_MAX, 0, 0, 0, 0, 0 },
 };
 
-/* A message is valid in only one direction and with only one length. Parsing copies the message. */
+/*
+ * A message is valid in only one direction and with only one length. message_parse() copies the
+ * message.
+ */
 static void test_messages(void **state)
 {
 	struct message message, parsed;
@@ -129,7 +132,9 @@ static void test_files(void **state)
 	assert_int_equal(fstat(file, &sent) | fstat(got, &received), 0);
 	assert_int_equal(sent.st_rdev, received.st_rdev);
 	close(got);
-	/* Receive messages without a file, with two files, and with other control data. */
+	/*
+	 * Receive messages without a file, with two files, and with control data other than files.
+	 */
 	assert_true(message_send(ends[0], &ready, -1));
 	assert_int_equal(receive(ends[1], 1), -1);
 	assert_int_equal(receive(ends[1], -1), -1);
@@ -138,8 +143,8 @@ static void test_files(void **state)
 	send_other(ends[0], SCM_RIGHTS, (int[]){ file, file }, 2 * sizeof(int));
 	assert_int_equal(receive(ends[1], 1), -1);
 	/*
-	 * Reject messages with a file that their kind does not carry, in the wrong direction, or of
-	 * the wrong length.
+	 * Reject messages with a file that their kind does not allow, messages in the wrong
+	 * direction, and messages of the wrong length.
 	 */
 	assert_true(message_send(ends[0], &ready, file));
 	assert_int_equal(message_receive(ends[1], WORKER_TO_BROKER, 0, &message, NULL), 1);
@@ -158,7 +163,7 @@ static void test_files(void **state)
 	assert_int_equal(receive(ends[1], 1), -1);
 	shutdown(ends[0], SHUT_WR);
 	assert_int_equal(receive(ends[1], 0), -1);
-	/* Sending to a closed socket fails without SIGPIPE. */
+	/* Sending to a closed socket returns an error and raises no SIGPIPE. */
 	close(ends[1]);
 	assert_false(message_send(ends[0], &ready, -1));
 	close(ends[0]);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Tests the notifications to the service manager, whose socket the test opens.
- */
+/* Tests the notifications to the service manager, of which the test imitates the socket. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +17,9 @@
 
 static int manager = -1;
 
-/* Binds the manager's socket to an abstract name, and puts the name into the environment. */
+/*
+ * Binds the service manager's socket to an abstract name, and puts the name into the environment.
+ */
 static int open_manager(void **state)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -88,8 +88,8 @@ static void test_not_watched(void **state)
 }
 
 /*
- * With an interval of an hour, the watchdog is notified at most every half hour, so the second of
- * two calls in a row sends nothing.
+ * If the watchdog's interval is an hour, the watchdog is notified at most every half hour, so the
+ * second of two calls in a row sends nothing.
  */
 static void test_watched(void **state)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the engine's own cache: the store of its entries, and the keeper. The store runs in this
- * process, or in processes that are each killed at another system call.
+ * Tests the compilation cache that the engine stores itself: the store of entries, and the keeper.
+ * The store runs in this process, or in processes each of which the test kills at another system
+ * call.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -31,13 +32,16 @@
 #define SIZES(model, data) ((struct blob){ .model_size = model, .data_size = data })
 
 /*
- * Number of times that the keeper is killed. In every second run, one of FULL_ONE_IN writes fails
- * because the disk is full.
+ * Number of times that the test kills the keeper. In every second run, one of FULL_ONE_IN writes
+ * fails as if the disk were full.
  */
 #define KILLS how_often(300, 40)
 #define FULL_ONE_IN 6
 
-/* Number of entries that fit into the store. The store is full when its process is killed. */
+/*
+ * Number of entries that fit into the store of the killed process. The store is full when the test
+ * kills the process of the store.
+ */
 #define FITTING 3
 
 static struct cache_index *index_;
@@ -89,14 +93,14 @@ static const uint8_t *key_of(uint32_t number)
 	return key;
 }
 
-/* The bytes of an entry encode the entry's user and number. */
+/* The bytes of an entry follow from the entry's number. */
 static void fill(uint8_t bytes[ENTRY], uint32_t number)
 {
 	for (size_t i = 0; i < ENTRY; i++)
 		bytes[i] = (uint8_t)(number * 31 + i * 7);
 }
 
-/* Stores an entry; does in this thread what the keeper divides among threads. */
+/* Stores an entry in this thread; the keeper divides the same work among threads. */
 static bool put_blob(uint32_t uid, uint32_t number, const void *bytes, const struct blob *blob)
 {
 	struct blob_work work;
@@ -121,7 +125,7 @@ static bool put(uint32_t uid, uint32_t number)
 	return put_bytes(uid, number, bytes, MODEL, PAGE);
 }
 
-/* Puts an entry, whose bytes depend on `contents`, into the engine's own store. */
+/* Puts an entry into the engine's own store; the entry's bytes follow from `contents`. */
 static bool put_own(uint32_t uid, uint32_t number, uint32_t contents)
 {
 	const struct blob blob = { .model_size = MODEL, .data_size = PAGE, .is_own = true };
@@ -176,7 +180,7 @@ static unsigned int count_files(void)
 	return count;
 }
 
-/* Opens the entry's file, which must be the only file of the store. */
+/* Opens the only file of the store. */
 static int only_file(int flags)
 {
 	DIR *d = opendir(plans());
@@ -271,7 +275,7 @@ static void test_limits(void **state)
 		assert_true(put(1, i));
 	assert_int_equal(get(1, 0), 1);
 	assert_true(put(1, 4));
-	/* The index has the time of a plan's last use once the next entry has been stored. */
+	/* The index gets the time of a plan's last use when the next entry is stored. */
 	assert_int_equal(get(1, 4), 1);
 	assert_int_equal(count_files(), 4);
 	for (uint32_t uid = 2; uid < 5; uid++)
@@ -305,7 +309,7 @@ static void test_many_entries(void **state)
 	assert_int_equal(count_files(), BLOB_PER_USER);
 }
 
-/* If an SQL statement fails, the rest of its transaction is skipped. */
+/* If an SQL statement of a transaction fails, the rest of the transaction is skipped. */
 static void test_failed_batch(void **state)
 {
 	const uint8_t token[CACHE_TOKEN_SIZE] = { 1 };
@@ -338,7 +342,7 @@ static void test_failed_batch(void **state)
 	assert_true(put(1, 4));
 }
 
-/* An entry whose file is missing, too short, too long or changed is dropped. */
+/* The store drops an entry whose file is missing, too short, too long or changed. */
 static void test_damaged_files(void **state)
 {
 	(void)state;
@@ -380,8 +384,8 @@ static void test_damaged_files(void **state)
 }
 
 /*
- * After the file of an entry was verified, both sizes in the entry's row are damaged, but the sum
- * of the sizes is right.
+ * After an entry's file was verified, the test damages both sizes in the entry's row without
+ * changing the sum of the sizes.
  */
 static void test_sizes_that_wrap(void **state)
 {
@@ -419,7 +423,7 @@ static void test_check(void **state)
 {
 	static const struct {
 		const char *fault, *sql;
-		off_t at;		/* offset of the changed byte; -1 for none */
+		off_t at;		/* offset of the byte that the test changes; -1 for none */
 	} cases[] = {
 		{ "its data part is damaged", NULL, 5 },
 		{ "its model part is damaged", NULL, ENTRY - 1 },
@@ -438,7 +442,7 @@ static void test_check(void **state)
 	fill(bytes, 3);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_true(put(1, 1));
-		/* Open the file of the first entry before the second entry is stored. */
+		/* Open the file of the first entry while the store has no other file. */
 		fd = only_file(O_RDWR);
 		assert_true(put(2, 2));
 		assert_int_equal(count_faults(line), 0);
@@ -446,7 +450,10 @@ static void test_check(void **state)
 		assert_true(blob_store_put(store, 1, key_of(3), bytes, &SIZES(MODEL, PAGE), &work));
 		blob_work_run(&work);
 		assert_int_equal(count_faults(line), 0);
-		/* If the transaction that ends a put is rolled back, the put can be abandoned. */
+		/*
+		 * If the transaction that ends a put is rolled back, blob_store_abandon() can still
+		 * abandon the put.
+		 */
 		assert_true(cache_index_begin(index_));
 		assert_true(blob_store_end(store, &work));
 		cache_index_failed(index_, SQLITE_FULL);
@@ -462,7 +469,10 @@ static void test_check(void **state)
 			assert_int_equal(pwrite(fd, &byte, 1, cases[i].at), 1);
 		}
 		close(fd);
-		/* If a damaged row names a wrong file, the right file without a row is a fault. */
+		/*
+		 * If a damaged row names a wrong file, there is a second fault: a file without a
+		 * row.
+		 */
 		assert_int_equal(count_faults(line), strstr(cases[i].fault, "not there") ? 2 : 1);
 		if (!strstr(line, cases[i].fault))
 			fail_msg("%s: %s", cases[i].fault, line);
@@ -478,7 +488,7 @@ static void test_check(void **state)
 	assert_string_equal(line, "1 files have no plan, of which 0 are being written");
 }
 
-/* A check reports no fault of a plan that is removed before the check ends. */
+/* A check of the store reports no fault of a plan that is removed before the check ends. */
 static void test_check_of_what_goes(void **state)
 {
 	int report = memfd_create("report", MFD_CLOEXEC), fd;
@@ -573,7 +583,10 @@ static void test_own(void **state)
 	assert_false(put_own(1, 2, 4));
 }
 
-/* Opening the index of an older build, which had no own store, keeps all plans. */
+/*
+ * An index of an older build, which had no own store, keeps all plans when this build opens the
+ * index.
+ */
 static void test_own_in_an_old_index(void **state)
 {
 	(void)state;
@@ -587,8 +600,8 @@ static void test_own_in_an_old_index(void **state)
 }
 
 /*
- * A user may have 4 plans and entries of the own store together, of which the least recently used
- * is removed.
+ * A user may have 4 entries, plans and own entries together; a fifth entry evicts the least
+ * recently used entry.
  */
 static void test_own_evicted(void **state)
 {
@@ -611,7 +624,7 @@ static void test_own_evicted(void **state)
 	assert_int_equal(get(1, 5), 1);
 }
 
-/* Puts entries many times, alternating between two contents. */
+/* Puts 30 entries with three keys, whose bytes follow from `contents`. */
 static bool put_often(uint32_t contents)
 {
 	bool put_all = true;
@@ -625,8 +638,8 @@ static bool put_often(uint32_t contents)
 }
 
 /*
- * If two processes put entries with the same keys at the same time, the store has a complete entry
- * of one of the two processes for each key.
+ * If two processes put entries with the same keys at the same time, the store has for each key a
+ * complete entry of one process.
  */
 static void test_own_of_two_processes(void **state)
 {
@@ -645,7 +658,10 @@ static void test_own_of_two_processes(void **state)
 		close_store();
 		_exit(!byte);
 	}
-	/* Opening a store removes files without an entry, even if a process is writing them. */
+	/*
+	 * Opening a store removes files without an entry, even files that another process is
+	 * writing.
+	 */
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	assert_true(put_often(200));
 	assert_int_equal(waitpid(other, &status, 0), other);
@@ -657,7 +673,10 @@ static void test_own_of_two_processes(void **state)
 	close(ready[1]);
 }
 
-/* A query does not find an unfinished entry, and a new process has no row for the entry. */
+/*
+ * A query does not find an entry whose put has not ended, and after a restart the index has no row
+ * for the entry.
+ */
 static void test_interrupted(void **state)
 {
 	uint8_t bytes[ENTRY];
@@ -709,7 +728,7 @@ static void test_same_twice(void **state)
 
 /*
  * A new index replaces an index that is damaged while plans are written. The new index continues
- * the numbering of files.
+ * the numbering of files where the damaged index ended.
  */
 static void test_replaced(void **state)
 {
