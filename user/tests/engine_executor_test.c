@@ -114,7 +114,7 @@ static struct {
 	enum nn_status status;
 	bool is_silent, is_short;
 	int forgets;			/* slot that the client frees during an execution, or -1 */
-	bool breaks;			/* set if an execution loses the mapping of FIRST */
+	bool breaks;			/* set if an execution loses the mapping grants.mappings */
 	unsigned int executions;
 	bool is_omitted;
 	uint64_t device_ns;		/* that it tells */

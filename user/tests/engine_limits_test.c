@@ -173,7 +173,7 @@ static void test_table_forgets_the_oldest(void **state)
 		crash(uid, START + uid);
 	assert_true(limits.num_users <= limits.max_users);
 	assert_int_equal(limits_acquire(&limits, uid, START + uid), 0);
-	/* The table never forgets a user who has a worker. */
+	/* The table never forgets a user whose worker still runs. */
 	assert_int_equal(limits_workers(&limits, 7000000), 1);
 	/* The table has forgotten the crashes of user 1, the oldest user without a worker. */
 	assert_int_equal(crash(1, START + uid), 0);
@@ -392,7 +392,7 @@ static void test_too_many_are_refused(void **state)
 	assert_int_equal(serve(WAITING_ALL), 66);
 }
 
-/* A user who has started too many workers lately waits a limited time for one more worker. */
+/* A user that started too many workers lately waits a limited time for one more worker. */
 static void test_too_fast_is_later(void **state)
 {
 	const struct waiter *waiter;

@@ -780,7 +780,10 @@ static void test_replaced_verified(void **state)
 	assert_int_equal(get(1, 2), 0);
 }
 
-/* If an engine of another version opens the index, this engine can neither read nor store. */
+/*
+ * If an engine of another version opens the index, the engine of this version can neither read nor
+ * store.
+ */
 static void test_taken_over(void **state)
 {
 	uint8_t bytes[ENTRY];
@@ -814,7 +817,7 @@ static void test_full_batch(void **state)
 	fill(bytes, 4);
 	assert_true(cache_index_begin(index_));
 	blob_store_drop(store, 1, key_of(1));
-	/* The limit of one page stops the database from growing. */
+	/* The limit of one page prevents the database from growing. */
 	assert_int_equal(sqlite3_exec(cache_index_db(index_), "PRAGMA max_page_count = 1", NULL,
 				      NULL, NULL), 0);
 	while (cache_index_store(index_, 1, key_of(i), hash) == CACHE_YES)
@@ -835,7 +838,7 @@ static void test_full_batch(void **state)
 
 /* ---- killed, or failed by the disk, at every system call ---- */
 
-/* Runs in the process that the test kills: puts an entry into a store that is already full. */
+/* Runs in the process that the test kills: puts an entry into a store that is full. */
 static int be_victim(const char *in, bool opening)
 {
 	strcpy(folder, in);
@@ -893,7 +896,10 @@ static void check_survival(bool acknowledged)
 	close_store();
 }
 
-/* The store evicts an entry, so that the process is killed during eviction, too. */
+/*
+ * The store evicts an entry for the new entry, so that the test kills the process also during
+ * eviction.
+ */
 static void test_killed_anywhere(void **state)
 {
 	struct blob_limits usual = limits;
@@ -905,7 +911,7 @@ static void test_killed_anywhere(void **state)
 	limits = usual;
 }
 
-/* Lets each system call fail with a disk error, also the calls that open the store. */
+/* Lets each system call of a put or of opening the store fail with a disk error. */
 static void test_disk_errors(void **state)
 {
 	struct blob_limits usual = limits;
@@ -935,7 +941,10 @@ static void send_request(int worker, const struct message *request)
 	assert_int_equal(send(worker, request, sizeof(*request), MSG_NOSIGNAL), sizeof(*request));
 }
 
-/* Receives the keeper's answer; returns its verdict. *file is the answer's file, or -1. */
+/*
+ * Receives the keeper's answer; returns the kind of the answer, and in *file the answer's file or
+ * -1.
+ */
 static uint32_t receive(int worker, const struct message *request, int *file)
 {
 	struct message answer = { 0 };
@@ -975,7 +984,7 @@ static void test_keeper(void **state)
 	assert_int_equal(ask(worker, CACHE_GET, 1, 0, 0, &file), CACHE_YES);
 	assert_int_equal(pread(file, found, ENTRY, 0), ENTRY);
 	assert_memory_equal(bytes, found, ENTRY);
-	/* The worker cannot write to the file of a stored plan. */
+	/* A worker cannot write to the file of a stored plan. */
 	assert_int_equal(pwrite(file, bytes, 1, 0), -1);
 	assert_ptr_equal(mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), MAP_FAILED);
 	close(file);
@@ -989,7 +998,7 @@ static void test_keeper(void **state)
 	close(other);
 }
 
-/* Returns how often other connections have changed the index. */
+/* Returns a number that changes when another connection has changed the index. */
 static int data_version(sqlite3 *db)
 {
 	sqlite3_stmt *s;
@@ -1002,7 +1011,7 @@ static int data_version(sqlite3 *db)
 	return version;
 }
 
-/* Requests to drop plans that do not exist do not write to the index. */
+/* Requests to drop plans that do not exist cause no write to the index. */
 static void test_drop_of_nothing(void **state)
 {
 	struct cache_client client;
@@ -1026,11 +1035,17 @@ static void test_drop_of_nothing(void **state)
 	}
 	sqlite3_close(db);
 	close(client.socket);
-	/* The times of last use are written only after a second without requests: few changes. */
+	/*
+	 * The keeper writes the times of last use only after a second without requests, so few
+	 * changes occur.
+	 */
 	assert_true(changes <= 3);
 }
 
-/* The keeper stores only memory that it provided, and that the worker can no longer write. */
+/*
+ * The keeper stores only memory that the keeper itself provided, and that the worker can no longer
+ * write.
+ */
 static void test_no_late_writes(void **state)
 {
 	int worker = worker_of(1), file, none;
@@ -1049,7 +1064,10 @@ static void test_no_late_writes(void **state)
 	assert_int_equal(ask(worker, CACHE_DONE, 1, 0, 0, &none), CACHE_NO);
 	munmap(map, ENTRY);
 	assert_int_equal(ask(worker, CACHE_GET, 1, 0, 0, &none), CACHE_NO);
-	/* After CACHE_DONE, the worker still has the file open, but writes to the file fail. */
+	/*
+	 * After CACHE_DONE, the worker still has the file open, but can no longer write to the
+	 * file.
+	 */
 	assert_int_equal(ask(worker, CACHE_NEW, 1, MODEL, PAGE, &file), CACHE_YES);
 	fill(bytes, 1);
 	assert_int_equal(pwrite(file, bytes, ENTRY, 0), ENTRY);
@@ -1063,7 +1081,7 @@ static void test_no_late_writes(void **state)
 
 /*
  * In an hour, a user may write four times the size that the user may store. Further requests of the
- * user are deferred, but requests of other users are not.
+ * user to write plans are deferred, but requests of other users are served.
  */
 static void test_too_much_written(void **state)
 {
@@ -1089,7 +1107,10 @@ static void test_too_much_written(void **state)
 	close(other);
 }
 
-/* S5: the worker's file has a hole. The keeper must not read a hole, which would allocate pages. */
+/*
+ * S5: the worker leaves a hole in the file of a plan. The keeper must not read the hole of a file,
+ * because reading would allocate pages.
+ */
 static void test_no_holes(void **state)
 {
 	const uint64_t data = 64 * PAGE;
@@ -1102,7 +1123,7 @@ static void test_no_holes(void **state)
 		for (uint64_t at = 0; at < written; at += PAGE)
 			assert_int_equal(pwrite(file, "x", 1, (off_t)at), 1);
 		assert_int_equal(ask(worker, CACHE_DONE, 1, 0, 0, &none), CACHE_NO);
-		/* The keeper did not allocate the pages of the file's hole. */
+		/* The keeper has not allocated pages for the file's hole. */
 		assert_int_equal(fstat(file, &st), 0);
 		assert_int_equal(st.st_blocks * 512, written);
 		close(file);
@@ -1112,10 +1133,13 @@ static void test_no_holes(void **state)
 
 /* ---- a disk that takes its time ---- */
 
-/* Memory shared with the keeper, which waits before it syncs a file whose path has `part`. */
+/*
+ * Memory shared with the keeper; before the keeper syncs a file whose path contains `part`, the
+ * keeper waits.
+ */
 static struct slow_disk {
-	char part[16];			/* part of the slow file's path; empty for no file */
-	/* If not 0, one of `full_one_in` writes fails because the disk is full. */
+	char part[16];			/* part of the slow file's path; empty if no file is slow */
+	/* If `full_one_in` is not 0, one of `full_one_in` writes fails because the disk is full. */
 	unsigned int full_one_in;
 	sem_t entered, go;
 } *slow_disk;
@@ -1136,7 +1160,7 @@ static struct slow_disk *map_slow_disk(const char *in, int flags)
 }
 
 /*
- * Blocks a system call of the keeper as long as a test wants, if the path of the call's file
+ * Blocks a system call of the keeper until the test continues, if the path of the call's file
  * contains slow_disk->part.
  */
 static void be_slow(int fd)
@@ -1173,7 +1197,7 @@ static bool is_full(void)
 	return (random_state >> 16) % slow_disk->full_one_in == 0;
 }
 
-/* SQLite also calls pwrite64() and the other functions that this test replaces. */
+/* SQLite, too, calls the functions that this test replaces, such as pwrite64(). */
 __attribute__((visibility("default"))) ssize_t pwrite64(int fd, const void *bytes, size_t size,
 							off64_t at)
 {
@@ -1214,8 +1238,8 @@ static int stop_slow_keeper(void **state)
 }
 
 /*
- * Connects a worker and writes its plan; *done is the request that stores the plan. The test fails
- * if the worker gets no answer.
+ * Connects a worker, which requests memory for a plan and writes the plan; stores in *done the
+ * request that stores the plan. The test fails if the keeper does not answer the worker.
  */
 static int writer_of(uint32_t uid, uint32_t number, struct message *done)
 {
@@ -1232,7 +1256,7 @@ static int writer_of(uint32_t uid, uint32_t number, struct message *done)
 	return worker;
 }
 
-/* While one plan is written, the keeper answers other requests, and a second plan waits. */
+/* While the keeper writes one plan, the keeper answers other requests, and a second plan waits. */
 static void test_slow_disk(void **state)
 {
 	struct message first_done, second_done, third_done;
@@ -1251,7 +1275,7 @@ static void test_slow_disk(void **state)
 		assert_int_equal(cache_client_query(&client, key_of(1), key_of(2), NULL), NN_OK);
 		assert_int_equal(ask(other, CACHE_GET, 1, 0, 0, &file), CACHE_NO);
 	}
-	/* A third plan is refused, because the queue has room for only one waiting plan. */
+	/* The keeper refuses a third plan, because the queue has room for only one waiting plan. */
 	close(third);
 	assert_int_equal(recv(first, &file, sizeof(file), MSG_DONTWAIT), -1);
 	assert_int_equal(recv(second, &file, sizeof(file), MSG_DONTWAIT), -1);
@@ -1279,7 +1303,9 @@ static void slow_index_down(void)
 	strcpy(slow_disk->part, "/index.db");
 }
 
-/* S8: while the index waits for its disk, new workers are accepted, answered and disconnected. */
+/*
+ * S8: while the index waits for the disk, the keeper accepts, answers and disconnects new workers.
+ */
 static void test_slow_index(void **state)
 {
 	struct message noted = { .kind = CACHE_STORE, .serial = 7 };
@@ -1304,7 +1330,7 @@ static void test_slow_index(void **state)
 	close(second);
 }
 
-/* S8: one transaction serves all requests that arrive during a slow write. */
+/* S8: one transaction executes all requests that arrive during a slow write. */
 static void test_batch(void **state)
 {
 	struct message stores[20];
@@ -1326,7 +1352,9 @@ static void test_batch(void **state)
 		while (queued > 0 && !ioctl(workers[i], SIOCOUTQ, &queued) && queued > 0)
 			usleep(1000);
 	}
-	/* Each transaction syncs the journal and the database; few syncs show few transactions. */
+	/*
+	 * Each transaction syncs the journal and the database, so few syncs mean few transactions.
+	 */
 	for (uint32_t i = 0; i < 20; i++) {
 		struct pollfd answered = { .fd = workers[i], .events = POLLIN };
 
@@ -1344,7 +1372,7 @@ static void test_batch(void **state)
 	assert_true(syncs < 20);
 }
 
-/* The keeper finishes a write before it ends, so that the next keeper finds the entry. */
+/* The keeper finishes a write before the keeper ends, so that the next keeper finds the entry. */
 static void test_end_while_writing(void **state)
 {
 	struct message done;
@@ -1365,8 +1393,8 @@ static void test_end_while_writing(void **state)
 }
 
 /*
- * Several workers request one plan at the same time: first a plan that is not verified yet, then a
- * damaged plan.
+ * Several workers request the same plan at the same time: first a plan that is not verified yet,
+ * then a damaged plan.
  */
 static void test_verified_for_many(void **state)
 {
@@ -1413,7 +1441,10 @@ static void kill_keeper(int signal)
 	kill(keeper.pid, SIGKILL);
 }
 
-/* Number of workers that store plans; two of the three belong to one user. */
+/*
+ * Number of workers that store plans; two workers belong to one user, and the third worker to
+ * another.
+ */
 #define CROWD 3
 #define NUMBERS 6
 
@@ -1421,7 +1452,7 @@ enum known { GONE, THERE, UNKNOWN };
 
 static struct hand {
 	int socket;
-	uint32_t number;		/* number of the plan in `request` */
+	uint32_t number;		/* number of the plan that `request` names */
 	struct message request;
 	bool asks;
 } crowd[CROWD];
@@ -1432,15 +1463,16 @@ static uint32_t user_of(int i)
 	return i ? 2 : 1;
 }
 
-/*
- * Returns the number of a plan of worker `i`; no two workers have plans of the same number.
- */
+/* Returns the number of a plan of worker `i`; plans of different workers have different numbers. */
 static uint32_t number_of(int i, uint32_t number)
 {
 	return (uint32_t)i * NUMBERS + number;
 }
 
-/* Receives and returns the keeper's answer to a request; returns 0 if the keeper is dead. */
+/*
+ * Receives the keeper's answer to a request and returns the answer's kind; returns 0 if the keeper
+ * is dead.
+ */
 static uint32_t take_answer(struct hand *h, int *file)
 {
 	struct message answer = { 0 };
@@ -1510,7 +1542,9 @@ static bool end_step(int i)
 	return verdict;
 }
 
-/* Checks that, after a restart, every entry is complete and acknowledged entries exist. */
+/*
+ * Checks that, after the keeper's restart, every entry is complete and acknowledged entries exist.
+ */
 static void check_keeper(void)
 {
 	uint8_t bytes[ENTRY], found[ENTRY];
@@ -1635,7 +1669,7 @@ static enum nn_status put_text(const char *key, const char *text)
 	return nna_engine_store_put(key, strlen(key), text, strlen(text), NULL);
 }
 
-/* Returns whether this process maps the file of any entry. */
+/* Returns whether this process has mapped the file of an entry. */
 static bool maps_an_entry(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -1650,7 +1684,7 @@ static bool maps_an_entry(void)
 }
 
 /*
- * Checks that loading an entry returns the given text or, if the text is NULL, fails with the given
+ * Checks that loading an entry returns the text `text` or, if `text` is NULL, fails with the given
  * reason.
  */
 static void check_text(const char *key, const char *text, const char *reason)
@@ -1692,12 +1726,15 @@ static void test_own_by_keeper(void **state)
 	check_text("ab", "two", NULL);
 	assert_int_equal(put_text("ab", "three"), NN_OK);
 	check_text("ab", "three", NULL);
-	/* A request for a plan does not find an own entry, even if the hash of its key is given. */
+	/*
+	 * A request for a plan does not find an entry of the own store, even if the request has the
+	 * hash of the entry's key.
+	 */
 	assert_true(digest("ab", 2, hash));
 	assert_int_equal(cache_client_get(&own_client, hash, &plan, NULL), NN_GENERAL_FAILURE);
 	assert_int_equal(nna_engine_store_put("", 0, "x", 1, NULL), NN_OK);
 	check_text("", "x", NULL);
-	/* Storing an entry fails if its size is invalid or exceeds the user's limit. */
+	/* Storing an entry fails if the entry's size is invalid or exceeds the user's limit. */
 	assert_int_equal(put_text("a", ""), NN_INVALID_ARGUMENT);
 	assert_int_equal(nna_engine_store_put("a", 1, large, NNA_ENGINE_MAX_STORED + 1, &err),
 			 NN_INVALID_ARGUMENT);
@@ -1716,7 +1753,7 @@ static void test_own_by_keeper(void **state)
 	options.identity = "library 1";
 	open_own(1);
 	check_text("a", NULL, NO_ENTRY);
-	/* Damage one byte of the only file. */
+	/* Damage one byte of the only file in the store. */
 	assert_int_equal(put_text("a", "four"), NN_OK);
 	fd = only_file(O_RDWR);
 	assert_int_equal(pwrite(fd, "F", 1, 0), 1);
@@ -1725,7 +1762,7 @@ static void test_own_by_keeper(void **state)
 	assert_int_equal(count_files(), 0);
 	check_text("a", NULL, NO_ENTRY);
 	close_own();
-	/* The keeper's answer defers the request. */
+	/* The keeper answers the request with CACHE_LATER. */
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
 	assert_true(cache_client_init(&own_client, ends[0]));
 	store_open(&own_client);
@@ -1736,7 +1773,7 @@ static void test_own_by_keeper(void **state)
 	close(ends[1]);
 }
 
-/* An entry can still be loaded if a full disk prevents its replacement. */
+/* If a full disk prevents the replacement of an entry, the old entry can still be loaded. */
 static void test_own_on_a_full_disk(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests which plug-ins are loaded or rejected. Also tests models that use plug-ins: codes are
- * resolved, extension data is checked, and operations are planned and run.
+ * Tests which plug-ins the engine loads or rejects. The test also covers models that use plug-ins:
+ * codes are resolved, extension data is checked, and operations are planned and run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@
 
 #define CODE(prefix, code) ((prefix) << 16 | (code))
 
-/* Returns the path of a plug-in in the build folder, which also has the program of this test. */
+/* Returns the path of a plug-in, relative to the folder of this test's program. */
 static const char *plugin_path(const char *name)
 {
 	static char path[4096];
@@ -42,7 +42,7 @@ static const char *plugin_path(const char *name)
 	return path;
 }
 
-/* An engine without extensions of its own. */
+/* An engine that defines no extensions itself. */
 static const struct nna_engine engine;
 
 static enum nna_engine_plugin take(const struct nnx_extension *descriptor, struct nn_error *err)
@@ -77,8 +77,8 @@ static void test_loading(void **state)
 	assert_int_equal(nna_engine_plugin_count(), 4);
 	assert_int_not_equal(nna_engine_plugin_fingerprint(), 0);
 	/*
-	 * Each set of plug-ins has another fingerprint, so that plans saved with another set are
-	 * not loaded.
+	 * Each set of plug-ins has a different fingerprint, so that plans saved with another set of
+	 * plug-ins are not loaded.
 	 */
 	assert_int_not_equal(nn_plan_fingerprint(), plan);
 	assert_load(NNA_ENGINE_PLUGIN_REFUSED, "../extensions/fibonacci",
@@ -150,7 +150,7 @@ static void sample_init(struct sample *s)
 	s->x.needs = s->needs;
 }
 
-/* Makes an extension name of `count` characters, with a dot. */
+/* Makes an extension name that has `count` characters and contains a dot. */
 static const char *letters(size_t count)
 {
 	static char name[NNX_MAX_NAME + 2];
@@ -252,9 +252,9 @@ static void set_data(struct model_builder *b, uint32_t operand, const void *data
 }
 
 /*
- * Builds a model with operations of both extensions, and the extensions' prefixes of this process.
- * The operands are: 0 the count, 1 the numbers, 2 the ratios of the numbers, 3 constant ones, 4 the
- * activation, and 5 the sum.
+ * Builds a model with operations of both extensions (golden and fibonacci); the extensions have the
+ * prefixes that this process assigned. The operands are: 0 the count, 1 the numbers, 2 the ratios
+ * of the numbers, 3 constant ones, 4 the activation, and 5 the sum.
  */
 static void golden_model(struct model_builder *b, enum nn_lifetime count)
 {
@@ -314,7 +314,10 @@ static enum nn_status run(const struct model_builder *b, const char *kernels, co
 
 	if (!status)
 		status = nn_plan_create(model, &options, &plan, err);
-	/* Execute twice: the second execution uses the state of the first execution. */
+	/*
+	 * Execute the plan twice, because the second execution uses state that the first execution
+	 * made.
+	 */
 	if (!status)
 		status = nn_plan_execute(plan, &e, err);
 	if (!status)
@@ -345,7 +348,7 @@ static void test_running(void **state)
 	}
 }
 
-/* Saves a model's plan and loads it; *data is the memory that the loaded plan reads. */
+/* Saves the plan of a model and loads the plan; *data is the memory that the loaded plan reads. */
 static struct nn_plan *plan_again(const struct model_builder *b, void **data)
 {
 	const struct nn_plan_options options = { .preference = 1 };
@@ -461,7 +464,7 @@ MODELS(DEFINE)
 static const struct {
 	const char *name;
 	void (*spoil)(struct model_builder *b);
-	const char *message;	/* expected message; NULL if there is no error */
+	const char *message;	/* expected message; NULL if the model is valid */
 } models[] = {
 #define ENTRY(_name, _change, _message) { #_name, model_##_name, _message },
 MODELS(ENTRY)
@@ -498,7 +501,7 @@ static void assert_refused(const struct model_builder *b, const char *message)
 	assert_string_equal(err.message, message);
 }
 
-/* The test test_no_plugins() runs first, before any extension is registered. */
+/* test_no_plugins() must run first, before any extension is registered. */
 static void test_no_plugins(void **state)
 {
 	struct model_builder b;
@@ -508,7 +511,7 @@ static void test_no_plugins(void **state)
 	assert_refused(&b, "extension com.example.golden: this client's device has no extensions");
 }
 
-/* Checks models that were not decoded, in which extension names and types may be unknown. */
+/* Checks models that were built in memory, in which extension names and types may be unknown. */
 static void test_not_decoded(void **state)
 {
 	static const struct nn_extension own = { .name = "an.engine's" };
@@ -546,7 +549,7 @@ static void test_attributes_checked(void **state)
 	const struct {
 		struct nn_attribute attribute;
 		bool is_execution;
-		const char *message;	/* expected message; NULL if there is no error */
+		const char *message;	/* expected message; NULL if the attributes are valid */
 	} cases[] = {
 		{ number(FIBONACCI_MODULUS, &five), false, NULL },
 		{ number(FIBONACCI_SKIP, &five), true, NULL },
@@ -578,8 +581,8 @@ static void test_attributes_checked(void **state)
 }
 
 /*
- * Interpreted and compiled plans pass a plug-in's operation the attributes of the plan and of the
- * execution.
+ * Interpreted and compiled plans pass the attributes of the plan and of the execution to a
+ * plug-in's operation.
  */
 static void test_attributes_told(void **state)
 {
@@ -631,7 +634,7 @@ static void test_attributes_told(void **state)
 	}
 }
 
-static uint32_t compiled_with;	/* attribute's first byte in the last note_compile() */
+static uint32_t compiled_with;	/* first byte of the attribute in the last note_compile() */
 
 static enum nnx_status note_compile(struct nnx_call *call, void **state)
 {
@@ -640,10 +643,7 @@ static enum nnx_status note_compile(struct nnx_call *call, void **state)
 	return NNX_OK;
 }
 
-/*
- * The compile() function of an extension's operation gets the attributes, and so does compile() of
- * OEM_OPERATION.
- */
+/* The compile() functions of an extension's operation and of OEM_OPERATION get the attributes. */
 static void test_attributes_compiled(void **state)
 {
 	static struct sample s;		/* static, because a registered structure must stay valid */
@@ -871,7 +871,7 @@ static void test_oem(void **state)
 	assert_non_null(strstr(err.message, "another extension has the OEM operation already"));
 }
 
-/* Scalars whose type does not define their size are not merged. */
+/* Saving does not merge scalars whose type does not define the scalars' size. */
 static void test_saving_oem(void **state)
 {
 	const uint8_t x[] = { 1, 2, 3, 4 }, want[] = { 1 + 12, 2 + 24, 3 + 36, 4 };
@@ -913,8 +913,8 @@ static enum nnx_status any_data(struct nnx_call *call, const struct nnx_operand 
 }
 
 /*
- * An operation without outputs is not removed, and scalars with different extension data are not
- * merged.
+ * Saving neither removes an operation without outputs, nor merges scalars with different extension
+ * data.
  */
 static void test_saving_silent(void **state)
 {
@@ -962,7 +962,7 @@ static void test_saving_silent(void **state)
 	free(data);
 }
 
-/* The look-up finds each registered operation by its type, and finds none for unknown types. */
+/* A look-up by type finds each registered operation, and finds nothing for an unknown type. */
 static void test_lookup(void **state)
 {
 	const struct nna_engine_plugin_operation *o;
@@ -989,7 +989,7 @@ static void test_lookup(void **state)
 static struct {
 	enum nnx_status result;
 	uint32_t flags[4], value_sizes[4], num_attributes, code;
-	uint8_t values[4];		/* first byte of each input that has a value */
+	uint8_t values[4];		/* first byte of each input's value */
 	bool relaxed, is_zeroed;
 	unsigned int released;
 } called;
@@ -1031,8 +1031,8 @@ static void release(void *state)
 }
 
 /*
- * A plug-in's compile() function gets constants and the plug-in's own attributes. If compile()
- * fails, no state remains.
+ * A plug-in's compile() function gets constants and the plug-in's own attributes. If a plug-in's
+ * compile() function fails, no state remains.
  */
 static void test_compile(void **state)
 {
@@ -1095,7 +1095,7 @@ static void test_compile(void **state)
 		assert_memory_equal(called.flags, ((uint32_t[]){
 			NNX_IS_TENSOR, NNX_IS_TENSOR | NNX_CONSTANT, NNX_IS_TENSOR | NNX_CONSTANT,
 			NNX_IS_TENSOR | NNX_OMITTED }), 16);
-		/* Memory that a call of a plug-in allocates is freed when the call ends. */
+		/* Memory that a plug-in allocates during a call is freed when the call ends. */
 		left = kept_now();
 		assert_null(kept_more(&kept, &left));
 	}
@@ -1106,7 +1106,10 @@ static void test_compile(void **state)
 	use.size--;
 	assert_int_equal(nna_engine_plugin_compile(&o, &use, &made, NULL), NN_INVALID_ARGUMENT);
 	use.size++;
-	/* An operation without compile() has no state, so release() is not called. */
+	/*
+	 * If an operation has no compile() function, there is no state, and release() is not
+	 * called.
+	 */
 	descriptor.compile = NULL;
 	made = &b;
 	assert_int_equal(nna_engine_plugin_compile(&o, &use, &made, NULL), NN_OK);
@@ -1115,7 +1118,7 @@ static void test_compile(void **state)
 	nna_engine_plugin_release(&o, &called);
 }
 
-/* Length of the reason that check_with_reason() writes. */
+/* Length of the reason for a rejection that check_with_reason() writes. */
 static int reason_length;
 
 static enum nnx_status check_with_reason(struct nnx_call *call)
@@ -1123,7 +1126,10 @@ static enum nnx_status check_with_reason(struct nnx_call *call)
 	return (call->fail)(call, NNX_INVALID_ARGUMENT, "\n%0*d", reason_length - 1, 7);
 }
 
-/* A plug-in's reason is truncated to the bytes that remain after the operation's name. */
+/*
+ * The reason that a plug-in gives for a rejection is truncated to the bytes that remain after the
+ * operation's name.
+ */
 static void test_long_reason(void **state)
 {
 	static const struct nnx_operation descriptor = { .name = "THIS", .check = check_with_reason };
@@ -1151,8 +1157,8 @@ static void test_long_reason(void **state)
 }
 
 /*
- * A run structure is rejected if it is shorter than in the first release, and accepted if it is
- * longer.
+ * struct nna_engine_plugin_run is rejected if it is shorter than in the first release, and accepted
+ * if it is longer.
  */
 static void test_size_of_run(void **state)
 {
@@ -1231,7 +1237,10 @@ static const struct nn_device_extension *own_extensions(const struct nna_engine 
 	return &own_extension;
 }
 
-/* A plug-in is rejected if the list of extensions for clients has no room for it. */
+/*
+ * A plug-in is rejected if the list of extensions for clients has no room for the plug-in's
+ * extension.
+ */
 static void test_no_room(void **state)
 {
 	static const struct nna_engine crowded = { .extensions = own_extensions };
@@ -1254,7 +1263,10 @@ static void test_no_room(void **state)
 	assert_int_equal(nna_engine_plugin_take(&crowded, &s.x, 0, &err), NNA_ENGINE_PLUGIN_LOADED);
 }
 
-/* Runs as the last test, because it registers as many plug-ins, and then extensions, as allowed. */
+/*
+ * test_most() runs as the last test, because it registers as many plug-ins, and then extensions, as
+ * allowed.
+ */
 static void test_most(void **state)
 {
 	static char names[NN_MAX_EXTENSIONS + 1][16];
@@ -1277,7 +1289,10 @@ static void test_most(void **state)
 	assert_string_equal(err.message, "one more than can be");
 	for (last = 0; nn_extension_at(last + 1); last++)
 		;
-	/* The name of a registered extension keeps its prefix, and cannot be registered again. */
+	/*
+	 * A registered extension keeps the prefix of its name, and the name cannot be registered
+	 * again.
+	 */
 	others[0].name = FIBONACCI_NAME;
 	err.message[0] = '\0';
 	assert_int_equal(nn_extension_register(&others[0], &prefix, &err), NN_INVALID_ARGUMENT);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the sandbox of a worker. The test starts its own program as a worker, and inspects the
- * worker from outside. Then processes load the seccomp filter and try forbidden system calls.
+ * Tests the sandbox of a worker. The test runs the test's own program as a worker, and inspects the
+ * worker from outside. After the worker's inspection, child processes load the seccomp filter and
+ * try forbidden system calls.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -45,7 +46,10 @@
 #define PATIENCE_MS (int)scaled(60000)
 #define NOBODY 65534
 
-/* With sanitizers, there is no memory limit, because they reserve terabytes of address space. */
+/*
+ * Builds with sanitizers have no memory limit, because sanitizers reserve terabytes of address
+ * space.
+ */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__ 1
@@ -57,7 +61,7 @@
 #define MAX_MEMORY (UINT64_C(1) << 30)
 #endif
 
-/* The worker's engine is nnacceld's engine with one more file. */
+/* The worker's engine is nnacceld's engine with an additional file. */
 static const uint32_t requests[] = { RNDGETENTCNT };
 static const struct nna_engine_file random_file = {
 	.size = sizeof(random_file), .use = NNA_ENGINE_FILE_READ, .path = "/dev/urandom",
@@ -92,7 +96,7 @@ static const char *slurp(const char *name)
 	return text;
 }
 
-/* Returns the value of the line "KEY:<tab>VALUE" in the worker's /proc/PID/status. */
+/* Returns the value of the line with the given key in the worker's /proc/PID/status. */
 static const char *status_of(const char *key)
 {
 	static char value[128];
@@ -119,7 +123,7 @@ static int wait_exit(void)
 	return info.si_code == CLD_EXITED ? info.si_status : -info.si_status;
 }
 
-/* Plug-ins of the worker, or NULL. */
+/* Plug-ins that the worker loads, or NULL. */
 static const struct spawn_plugins *plugins;
 
 static int start_worker(void **state)
@@ -180,7 +184,10 @@ static void test_privileges(void **state)
 	assert_string_equal(status_of("NSpid"), ids);
 }
 
-/* A worker blocks no signals even if its broker blocks signals. A worker ignores only SIGPIPE. */
+/*
+ * A worker blocks no signals even if its broker blocks signals. A worker ignores SIGPIPE, but not
+ * SIGTERM or SIGCHLD.
+ */
 static void test_signals(void **state)
 {
 	const uint64_t these = 1 << (SIGTERM - 1) | 1 << (SIGCHLD - 1) | 1 << (SIGPIPE - 1);
@@ -191,7 +198,7 @@ static void test_signals(void **state)
 	assert_int_equal(strtoull(status_of("SigIgn"), NULL, 16) & these, 1 << (SIGPIPE - 1));
 }
 
-/* A worker inherits only the bursts' spin limit from the environment variables of its broker. */
+/* From the broker's environment variables, a worker inherits only NNACCEL_SPIN_US. */
 static void test_environment(void **state)
 {
 	static const char text[] = "NNACCEL_SPIN_US=17";
@@ -275,7 +282,7 @@ static void test_root_is_empty(void **state)
 	assert_ptr_equal(strchr(mounts, '\n'), mounts + strlen(mounts) - 1);
 }
 
-/* After two lines of headings, /proc/net/dev of a worker has no line for a network device. */
+/* /proc/net/dev of a worker has two lines of headings, and no line for a network device. */
 static void test_no_network(void **state)
 {
 	const char *devices, *line;
@@ -366,8 +373,8 @@ static void test_refuses_what_is_no_session(void **state)
 }
 
 /*
- * A worker does not read from a file that is not a session. The worker calls only a session's
- * ioctls on such a file.
+ * A worker does not read from a file that claims to be a session but is not. On a file that is not
+ * a session, the worker calls only the ioctls of a session.
  */
 static void test_refuses_a_foreign_file(void **state)
 {
@@ -382,7 +389,10 @@ static void test_refuses_a_foreign_file(void **state)
 
 /* ---- the filter ---- */
 
-/* The seccomp filter's verdict on a system call. A refused system call fails with EACCES. */
+/*
+ * The seccomp filter's verdict on a system call. A system call with the verdict REFUSED fails with
+ * EACCES.
+ */
 enum verdict { ALLOWED = 0, REFUSED = 1, KILLED, BROKEN };
 
 static long open_file(void)
@@ -410,7 +420,10 @@ static void *nothing(void *arg)
 	return arg;
 }
 
-/* Starts and joins a thread. Exits with BROKEN if a call fails, but not because of the filter. */
+/*
+ * Starts a thread and waits for the thread's end. make_thread() exits with BROKEN if a call returns
+ * an error.
+ */
 static long make_thread(void)
 {
 	pthread_t thread;
@@ -453,7 +466,7 @@ static long map_file_executable(void)
 	return syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, -1, 0);
 }
 
-/* Makes memory executable, as a compiler at run time does. */
+/* Makes writable memory executable, as a compiler at run time does. */
 static long compile(void)
 {
 	char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -578,8 +591,8 @@ static long await_file(void)
 }
 
 /*
- * Calls a session's ioctl for files of drivers, whose numbers are higher than the numbers of an
- * ordinary engine's ioctls.
+ * Calls an ioctl of sessions for files of drivers; the numbers of such ioctls are higher than the
+ * numbers of an ordinary engine's ioctls.
  */
 static long export_memory(void)
 {
@@ -662,7 +675,10 @@ static bool load_filter(void)
 	       filter_load(&engine);
 }
 
-/* Runs a process that loads a seccomp filter and makes one system call; returns the verdict. */
+/*
+ * Runs a process that loads a seccomp filter and makes one system call; returns the filter's
+ * verdict.
+ */
 static enum verdict try_call(bool (*load)(void), long (*call)(void))
 {
 	int status;
@@ -680,7 +696,10 @@ static enum verdict try_call(bool (*load)(void), long (*call)(void))
 	return WEXITSTATUS(status);
 }
 
-/* System calls that an engine's permissions allow, and system calls that remain forbidden. */
+/*
+ * System calls that an engine's permissions allow, and system calls that remain forbidden despite
+ * the permissions.
+ */
 static const struct {
 	const char *name;
 	uint32_t permissions;
@@ -726,7 +745,10 @@ static void test_permissions(void **state)
 			fail_msg("%s with %u: verdict %d, not %d", permitted[i].name,
 				 permitted[i].permissions, verdict, permitted[i].verdict);
 	}
-	/* An engine built with an older header, without `permissions`, has no permissions. */
+	/*
+	 * An engine that was built with an older header, without the field `permissions`, has no
+	 * permissions.
+	 */
 	engine.size = offsetof(struct nna_engine, permissions);
 	engine.permissions = UINT32_MAX;
 	assert_int_equal(try_call(load_filter, make_thread), KILLED);
@@ -785,7 +807,7 @@ static long seal_memory(void)
 	return syscall(SYS_fcntl, STDIN_FILENO, F_ADD_SEALS, F_SEAL_GROW);
 }
 
-/* The keeper may lock and seal files, but cannot make files send signals. */
+/* The keeper may lock and seal files, but cannot make the kernel send signals for files. */
 static void test_keepers_filter(void **state)
 {
 	static long (*const killed[])(void) = {

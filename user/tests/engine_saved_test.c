@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests that saving a model writes to the client's memory only after the keeper has stored the
- * model's hash. A file stands for the session, and a thread for the keeper.
+ * model's hash. A file stands for the session in this test, and a thread for the keeper.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -19,7 +19,7 @@
 #include "kit/session/models.h"
 #include "tests/heap_blocks.h"
 
-#define MODEL 1		/* number of the model */
+#define MODEL 1		/* number of the model that the test saves */
 #define SIZE 4096	/* of each part */
 
 enum { MODEL_PART, DATA_PART, PARTS };
@@ -93,7 +93,10 @@ static void *keep(void *data)
 
 /* ---- the test ---- */
 
-/* Saves a model with a keeper that answers `verdict`; checks what the client's memory receives. */
+/*
+ * Saves a model with a keeper that answers `verdict`; checks the parts and the error message that
+ * the client gets.
+ */
 static void check(enum message_kind verdict, const char *message)
 {
 	const struct nna_engine engine = {
@@ -171,7 +174,7 @@ static void test_noted_first(void **state)
 	check(CACHE_YES, "");
 }
 
-/* If the keeper does not store the hash, the client's memory stays zero. */
+/* If the keeper does not store the hash, the client's memory keeps its zeroes. */
 static void test_not_noted(void **state)
 {
 	(void)state;
