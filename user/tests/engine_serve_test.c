@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Serves the commands of a session one after the other on one thread. The test replaces ioctl() and
- * so imitates the kernel: ioctl() returns the commands of a list, and stores the answers. The
- * session ends after the last command. A memfd stands for the session; grant N lies at offset
- * N << SHIFT of the memfd.
+ * Serves the commands of a session one after another on a single thread. The test imitates the
+ * kernel by replacing ioctl(), which returns the commands of a list and stores the answers. The
+ * session ends after the last command of the list. A memfd stands for the session; grant N lies at
+ * offset N << SHIFT of the memfd.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -39,7 +39,7 @@
 #define MAX_COMMANDS 8
 #define MAX_COMMAND 8192
 
-/* Numbers of grants. The session's memfd ends a page after the beginning of grant LAST. */
+/* Numbers of grants. The session's memfd ends one page after the begin of grant LAST. */
 enum { WIRE = 1, MEMORY, OTHER, IMAGE, LAST };
 
 /* ---- the kernel ---- */
@@ -54,11 +54,11 @@ static struct {
 	unsigned int num_commits;
 	unsigned int fetches;		/* number of ioctl() calls that fetched a command */
 	bool interrupts;		/* the next fetch */
-	int error;			/* errno of the next commit ioctl() */
-	int progress;			/* progress of preparing a model, as reported last */
+	int error;			/* errno of the next ioctl() that sends an answer */
+	int progress;			/* last reported progress of preparing a model */
 	bool is_cancelled;
 	uint64_t cookie;		/* of that command */
-	uint32_t attach_flags;		/* flags of the attach ioctl() */
+	uint32_t attach_flags;		/* flags of the ioctl() that attaches the session */
 } kernel;
 
 static int refuse(int error)
@@ -141,7 +141,7 @@ int ioctl(int file, unsigned long request, ...)
 	return refuse(ENOTTY);
 }
 
-/* Number of CPUs on which threads may run; 0 if the number is unknown. */
+/* Number of CPUs on which the test's threads may run; 0 if the number is unknown. */
 static int num_cpus;
 
 int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus)
@@ -153,7 +153,7 @@ int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus)
 	return num_cpus ? 0 : -1;
 }
 
-/* The server uses one thread for each CPU, but at least two and at most SERVER_MAX_THREADS. */
+/* The server uses as many threads as CPUs, but at least two and at most SERVER_MAX_THREADS. */
 static void test_threads(void **state)
 {
 	static const unsigned int threads[] = { SERVER_MAX_THREADS, 2, 2, 3, 4, 4, 4 };
@@ -166,23 +166,23 @@ static void test_threads(void **state)
 /* ---- the engine: it adds ---- */
 
 static struct {
-	enum nn_status status;		/* result of the engine's functions */
+	enum nn_status status;		/* result that the engine's functions return */
 	bool is_short, is_silent;	/* set if outputs are too small; if shapes are unreported */
 	int fence;			/* fence that ends executions, or -1 */
 	bool took_fence, may_export;
-	uint64_t device_ns;		/* time that the engine reports */
-	bool measure;			/* set if the last execution asked for times */
+	uint64_t device_ns;		/* device time that the engine reports */
+	bool measure;			/* set if the last execution requested times */
 	int prepared, released;
-	void *better;			/* prepared model that replaces the executed model */
+	void *better;			/* replacement for the model, made while it runs */
 	bool goes_on;	/* result of nna_engine_progress(): true if the client still waits */
 	void *executed, *last_released;
 	struct nna_engine_preparation how;
 	uint64_t deadline_ns, loop_timeout_ns;
-	uint64_t due_ns;		/* server_due_ns() during the execution */
+	uint64_t due_ns;		/* result of server_due_ns() during the execution */
 	bool omitted;			/* the second input */
 	uint32_t rank, dim;		/* of the first */
-	void *own;			/* the buffer of the first argument, or NULL */
-	bool cuts;			/* set if executions truncate the session's memfd */
+	void *own;			/* the engine's buffer of the first argument, or NULL */
+	bool cuts;			/* set if executions truncate the memfd of the session */
 	uint32_t attribute;		/* code of the execution's attribute, or 0 */
 	uint32_t num_outputs, room;	/* number of outputs, and room for operations' times */
 } engine_state;
@@ -321,7 +321,7 @@ static void buffer_destroy(const struct nna_engine *engine, void *buffer)
 	buffer_state.destroyed++;
 }
 
-/* Copies into the engine's own memory, whose layout inverts each byte. */
+/* Copies into a buffer with the engine's own layout, which inverts each byte. */
 static enum nn_status buffer_copy_in(const struct nna_engine *engine, void *buffer, void *base,
 				     const void *from, uint64_t length, struct nn_error *err)
 {
@@ -361,7 +361,7 @@ static struct nna_engine engine;
 static struct shared shared;
 static struct sigaction on_bus_error;	/* the server's handler of SIGBUS */
 static long blocks;
-static uint8_t *memory[LAST];		/* memory of each grant, one page */
+static uint8_t *memory[LAST];		/* mapped page of each grant */
 
 static void start_server(int cache)
 {
@@ -408,8 +408,8 @@ static int tear_down(void **state)
 }
 
 /*
- * An image of two rows of two numbers. The first row begins at the third number of the memory, and
- * the second row at the seventh number.
+ * The format of an image that has two rows of two numbers. The first row of the image begins at the
+ * third number of the memory, and the second row at the seventh number.
  */
 static const struct nnaccel_format image_format = {
 	.num_planes = 1,
@@ -451,7 +451,7 @@ static void add(const struct nnaccel_cmd *head, const void *grants, const void *
 	kernel.commands[kernel.count++].size = size;
 }
 
-/* Serves the commands of the list, and empties the list. */
+/* Serves the commands in the list of the imitated kernel, and empties the list. */
 static void run(void)
 {
 	uint64_t gone;
@@ -459,7 +459,10 @@ static void run(void)
 	kernel.num_commits = 0;
 	kernel.fetches = 0;
 	shared.ended = false;
-	/* Restore the server's SIGBUS handler, which cmocka replaces before each test. */
+	/*
+	 * Restore the server's SIGBUS handler, because cmocka replaces the handler before each
+	 * test.
+	 */
 	sigaction(SIGBUS, &on_bus_error, NULL);
 	server_run(&server);
 	assert_true(shared.ended);
@@ -469,7 +472,7 @@ static void run(void)
 	kernel.count = 0;
 }
 
-/* Serves one command, and returns its status. */
+/* Serves one command, and returns the status of the command's answer. */
 static uint32_t ask(const struct nnaccel_cmd *command, const void *grants, const void *args,
 		    const void *roles)
 {
@@ -548,7 +551,7 @@ static void test_queries(void **state)
 	engine.only_devices = true;
 	assert_true(server_attach(&server));
 	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED | NNACCEL_ATTACH_DEVICES);
-	/* If a process serves the client, the engine needs a permission for fences. */
+	/* If a process serves the client, the engine must have a permission to use fences. */
 	engine.takes_fences = true;
 	gone = server.grants.gone;
 	server.grants.gone = -1;
@@ -568,8 +571,8 @@ static void test_queries(void **state)
 	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED);
 	engine.size = sizeof(engine);
 	/*
-	 * Query the device without a keeper, with a keeper only for the engine's own store, and
-	 * with a keeper that also stores models.
+	 * Query the device first without a keeper, then with a keeper only for the engine's own
+	 * store, then with a keeper that also stores models.
 	 */
 	for (int i = 0; i < 3; i++) {
 		const bool has_cache = i == 2;
@@ -577,7 +580,10 @@ static void test_queries(void **state)
 		server.cache.socket = i ? 0 : -1;
 		engine.save = i == 1 ? NULL : save;
 		query.query = NNACCEL_QUERY_DEVICE;
-		/* An older client library has less room for the answer, a newer library more. */
+		/*
+		 * The answer's buffer is smaller in an older client library, and larger in a newer
+		 * client library.
+		 */
 		query.max_payload = i ? sizeof(*info) + 8 : older;
 		assert_int_equal(ask(&query, NULL, NULL, NULL), NNACCEL_STATUS_NONE);
 		assert_int_equal(kernel.commits[0].payload_size, i ? sizeof(*info) : older);
@@ -586,7 +592,7 @@ static void test_queries(void **state)
 		assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
 		assert_int_equal(info->magic, NN_DEVICE_MAGIC);
 		assert_string_equal(info->version, "serve");
-		/* An engine reports cache files only if it has a keeper that stores models. */
+		/* The device has cache files only if the engine has a keeper that stores models. */
 		assert_int_equal(info->model_cache_files, has_cache);
 		assert_int_equal(info->data_cache_files, has_cache);
 	}
@@ -603,13 +609,13 @@ static void test_queries(void **state)
 /* ---- models ---- */
 
 /*
- * Models with constants in pools, for supported-operations queries. Operation 0 reads pool 0,
- * operations 1 and 3 read pool 1, and operation 2 reads no pool.
+ * Models with constants in pools, for queries of supported operations. Operation 0 of each model
+ * reads pool 0, operations 1 and 3 read pool 1, and operation 2 reads no pool.
  */
 static const struct {
 	const char *name;
 	struct nnaccel_grant pools[2];
-	uint64_t offset;		/* offset in pool 1 of a constant of 8 bytes */
+	uint64_t offset;		/* offset in pool 1 of a constant with 8 bytes */
 	uint32_t count;			/* number of operations about which the client asks */
 	uint32_t status;
 	bool supported[4];
@@ -678,7 +684,9 @@ static void test_supported(void **state)
 		if (kernel.commits[0].payload_size != (models[i].status ? 0 : models[i].count) ||
 		    memcmp(kernel.payloads[0], models[i].supported, kernel.commits[0].payload_size))
 			fail_msg("%s", models[i].name);
-		/* Unmap grant LAST, which may be unreadable, before the next model maps LAST. */
+		/*
+		 * Unmap grant LAST, which may be unreadable, before a later model maps grant LAST.
+		 */
 		grants_forget(&server.grants, LAST);
 	}
 	engine_state.status = NN_DEVICE_UNAVAILABLE;
@@ -729,8 +737,8 @@ static void test_prepare(void **state)
 	assert_string_equal(kernel.messages[0], "it fails");
 	engine_state.status = NN_OK;
 	/*
-	 * A model is rejected if one of its pools cannot be mapped, or if the memory of a pool is
-	 * lost before the server reads it.
+	 * The server rejects a model if a pool of the model cannot be mapped, or if a pool's memory
+	 * is lost before the server reads the memory.
 	 */
 	grants[2].length = INT64_MAX / 2;
 	head.wire_length = write_pools(grants + 1, 0);
@@ -750,7 +758,7 @@ static void test_prepare(void **state)
 	assert_non_null(strstr(kernel.messages[0], "shorter"));
 }
 
-/* The engine checks attributes of preparations and of executions. */
+/* The engine's function that checks attributes of preparations and of executions. */
 static enum nn_status check_attributes(const struct nna_engine *e,
 				       const struct nn_attributes *attributes, bool is_execution,
 				       struct nn_error *err)
@@ -794,7 +802,7 @@ static uint32_t ask_with_attribute(const struct nnaccel_cmd *command, const void
 
 static const struct nnaccel_grant memory_grant = { MEMORY, RW, PAGE };
 
-/* Two inputs and an output of two numbers each, which follow each other in memory. */
+/* Two inputs and an output of two numbers each; the three arguments follow each other in memory. */
 static const struct nnaccel_arg three_args[] = {
 	{ .offset = 8, .length = 8 }, { .offset = 16, .length = 8 }, { .offset = 24, .length = 8 },
 };
@@ -837,7 +845,7 @@ static void test_execute(void **state)
 	assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
 	assert_int_equal(kernel.commits[0].flags, NNACCEL_FETCH_NONBLOCK);
 	/*
-	 * The execution asks for times, omits its second input, and gives the dimensions of its
+	 * The execution requests times, omits the second input, and gives the dimensions of the
 	 * first input.
 	 */
 	memcpy(args, three_args, sizeof(args));
@@ -853,8 +861,8 @@ static void test_execute(void **state)
 	assert_int_equal(engine_state.dim, 2);
 	assert_true(numbers[6] == 4 && numbers[7] == 8);
 	/*
-	 * The server prefers the engine's device time to its own measurement, and sends the time to
-	 * the kernel even if the client does not ask.
+	 * The server prefers the engine's device time to the time that the server measured, and
+	 * sends the time to the kernel even if the client does not request times.
 	 */
 	engine_state.device_ns = UINT64_C(5) << 40;
 	assert_int_equal(ask(&head, &memory_grant, args, NULL), NNACCEL_STATUS_NONE);
@@ -878,7 +886,10 @@ static void test_execute(void **state)
 	assert_string_equal(kernel.messages[0], "it fails");
 }
 
-/* Attributes of preparations and of executions are checked separately, and reach the engine. */
+/*
+ * The server checks attributes of preparations and of executions separately, and passes the
+ * attributes to the engine.
+ */
 static void test_attributes(void **state)
 {
 	const struct nnaccel_cmd prepare_head = {
@@ -913,7 +924,10 @@ static uint32_t ask_for_times(const struct nnaccel_arg *args)
 	return ask_with_attribute_of(TIMES_EXTENSION, &head, &memory_grant, args, 0);
 }
 
-/* The last output receives the engine's begin and end times, and the time of each operation. */
+/*
+ * With the times attribute, the last output receives the begin and end times of the engine, and the
+ * time of each operation.
+ */
 static void test_times(void **state)
 {
 	static const struct { uint64_t offset, length; uint32_t flags; } without_room[] = {
@@ -937,7 +951,10 @@ static void test_times(void **state)
 	assert_int_equal(engine_state.num_outputs, 1);
 	assert_int_equal(engine_state.attribute, 0);
 	assert_int_equal(engine_state.room, 3);
-	/* An execution with times must not end by a fence, because its end would be unknown. */
+	/*
+	 * A fence must not end an execution with times, because the time of the end would be
+	 * unknown.
+	 */
 	assert_false(engine_state.took_fence);
 	assert_true(head->begin_ns >= before && head->end_ns >= head->begin_ns && head->end_ns <= clock_ns());
 	assert_int_equal(head->count, 1);
@@ -954,7 +971,7 @@ static void test_times(void **state)
 		assert_int_equal(ask_for_times(args), NNACCEL_STATUS_INVALID_ARGUMENT);
 		assert_string_equal(kernel.messages[0], "no room for times");
 	}
-	/* The output for times is in memory that the CPU cannot access. */
+	/* The output for times lies in memory that the CPU cannot access. */
 	args[3] = (struct nnaccel_arg){ .pool = 1, .length = 256 };
 	two.num_outputs = 2;
 	two.num_grants = 2;
@@ -962,12 +979,15 @@ static void test_times(void **state)
 	assert_int_equal(ask_with_attribute_of(TIMES_EXTENSION, &two, grants, args, 0),
 			 NNACCEL_STATUS_INVALID_ARGUMENT);
 	assert_string_equal(kernel.messages[0], "no room for times");
-	/* An execution without the attribute does not ask for times. */
+	/* An execution without the attribute of times does not request times from the engine. */
 	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(engine_state.room, 0);
 }
 
-/* If memory is lost, the answer reports the loss instead of another failure, and has no shapes. */
+/*
+ * If memory is lost, the answer of an execution reports the loss instead of any other failure, and
+ * has no shapes.
+ */
 static void test_memory_goes(void **state)
 {
 	const struct nnaccel_grant huge = { MEMORY, RW, INT64_MAX / 2 };
@@ -1007,7 +1027,7 @@ static void test_constants_go(void **state)
 	assert_non_null(strstr(kernel.messages[0], "is gone"));
 }
 
-/* A model that the client frees is released, and no later command finds the model. */
+/* The server releases a model that the client frees, and no later command finds the model. */
 static void test_forget_model(void **state)
 {
 	struct nnaccel_cmd forget = { .kind = NNACCEL_DO_FORGET_MODEL, .model = 3 };
@@ -1016,7 +1036,7 @@ static void test_forget_model(void **state)
 	for (uint64_t i = 1; i < 4; i++)
 		assert_int_equal(prepare_add(i, MB_DIMS(2)), NNACCEL_STATUS_NONE);
 	for (unsigned int i = 0; i < 4; i++) {
-		/* The last round names a model that was already released. */
+		/* The last round frees a model that was already released. */
 		forget.model = (const uint64_t[]){ 2, 1, 3, 3 }[i];
 		add(&forget, NULL, NULL, NULL, NULL);
 		run();
@@ -1027,7 +1047,10 @@ static void test_forget_model(void **state)
 	}
 }
 
-/* Images are copied to dense memory, and copied back only after successful executions. */
+/*
+ * Images are copied to dense memory before an execution, and copied back only after a successful
+ * execution.
+ */
 static void test_images(void **state)
 {
 	const struct nnaccel_grant grants[] = {
@@ -1050,7 +1073,7 @@ static void test_images(void **state)
 		image[i] = (float)i;
 	assert_int_equal(ask(&head, grants, from, NULL), NNACCEL_STATUS_NONE);
 	assert_memory_equal(numbers, ((float[]){ 2, 3, 6, 7 }), 16);
-	/* A fence must not end an execution whose output is copied after the execution. */
+	/* A fence must not end an execution whose output must be copied after the execution. */
 	assert_false(engine_state.took_fence);
 	close(engine_state.fence);
 	engine_state.fence = -1;
@@ -1066,8 +1089,9 @@ static void test_images(void **state)
 }
 
 /*
- * After the engine has replaced a model by a better version, the next execution uses the better
- * version. The old version is released after the last execution that uses it.
+ * After the engine has replaced a prepared model by a better version, the next execution uses the
+ * better version. The old version of a model is released after the last execution that uses the old
+ * version.
  */
 static void test_replaced(void **state)
 {
@@ -1085,10 +1109,7 @@ static void test_replaced(void **state)
 	assert_ptr_equal(engine_state.last_released, first);
 	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL), NNACCEL_STATUS_NONE);
 	assert_ptr_equal(engine_state.executed, &better);
-	/*
-	 * The engine can neither replace a model by an invalid version, nor replace a released
-	 * model.
-	 */
+	/* The engine cannot replace a model by NULL data, and cannot replace a released model. */
 	assert_false(nna_engine_replace(first, &none));
 	assert_int_equal(engine_state.released, 1);
 	add(&gone, NULL, NULL, NULL, NULL);
@@ -1098,7 +1119,9 @@ static void test_replaced(void **state)
 	assert_false(nna_engine_replace(&better, &none));
 }
 
-/* The server sends the engine's fence with a successful answer, and then closes the fence. */
+/*
+ * The server sends the engine's fence together with a successful answer, and then closes the fence.
+ */
 static void test_fences(void **state)
 {
 	static const struct {
@@ -1129,7 +1152,9 @@ static void test_fences(void **state)
 				 cases[i].is_committed);
 		if (cases[i].is_committed) {
 			assert_int_equal(kernel.commits[0].fence, engine_state.fence);
-			/* If a fence ends an execution, its answer has no device time. */
+			/*
+			 * If a fence ends an execution, the execution's answer has no device time.
+			 */
 			assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
 		}
 		/* The engine still owns a fence that the server refused. */
@@ -1225,7 +1250,9 @@ static void test_roles(void **state)
 		else
 			assert_int_equal(told_layout(), NNACCEL_LAYOUT_LINEAR);
 	}
-	/* After the buffers are made, only the list of models has references to models. */
+	/*
+	 * After the server has made the buffers, only the list of models has references to models.
+	 */
 	for (struct loaded_model *m = server.models.list; m; m = m->next)
 		assert_int_equal(m->users, 1);
 }
@@ -1248,8 +1275,8 @@ static void forget(uint32_t grant)
 }
 
 /*
- * Buffers may have the engine's own layout: copies convert the data, executions find the buffer,
- * and the engine destroys the buffer.
+ * Buffers may have the engine's own layout: copies convert the data, executions pass the buffer to
+ * the engine, and the engine destroys the buffer.
  */
 static void test_own_layout(void **state)
 {
@@ -1268,7 +1295,10 @@ static void test_own_layout(void **state)
 	(void)state;
 	engine.buffers = &engine_buffers;
 	prepare_all();
-	/* Make a buffer for which the engine has no layout, and a buffer for which it fails. */
+	/*
+	 * Make one buffer for which the engine has no layout, and one buffer for which the engine
+	 * returns an error.
+	 */
 	buffer_of_engine = NULL;
 	assert_int_equal(make_buffer(OTHER, 8, 1, &role), NNACCEL_STATUS_NONE);
 	assert_int_equal(told_layout(), NNACCEL_LAYOUT_LINEAR);
@@ -1284,7 +1314,7 @@ static void test_own_layout(void **state)
 	assert_int_equal(buffer_state.operand.rank, 2);
 	assert_int_equal(buffer_state.operand.dims[0], 0);
 	assert_int_equal(buffer_state.operand.dims[1], 2);
-	/* The engine gets the roles of a buffer with the pointers to its own prepared models. */
+	/* The engine gets a buffer's roles with pointers to the models that the engine prepared. */
 	assert_int_equal(make_buffer(IMAGE, 8, 2, roles), NNACCEL_STATUS_NONE);
 	assert_int_equal(buffer_state.num_roles, 2);
 	for (uint32_t i = 0; i < 2; i++) {
@@ -1328,7 +1358,10 @@ static void test_own_layout(void **state)
 	assert_true(buffers_init(&server.buffers, &engine));
 }
 
-/* A buffer that is freed while in use is destroyed when its last user drops its reference. */
+/*
+ * A buffer that is freed while in use is destroyed when the last user drops the reference to the
+ * buffer.
+ */
 static void test_forgotten_in_use(void **state)
 {
 	const struct nnaccel_cmd_role role = { .model = 2, .kind = IN };
@@ -1347,7 +1380,7 @@ static void test_forgotten_in_use(void **state)
 	forget(OTHER);
 	assert_int_equal(buffer_state.destroyed, 0);
 	assert_null(buffers_get(&server.buffers, OTHER));
-	/* Give the number of the freed buffer to a new buffer. */
+	/* Give a new buffer the number of the freed buffer. */
 	assert_int_equal(make_buffer(OTHER, 8, 1, &role), NNACCEL_STATUS_NONE);
 	again = buffers_get(&server.buffers, OTHER);
 	assert_ptr_not_equal(again, one);
@@ -1393,7 +1426,10 @@ static void test_held(void **state)
 		if (ask(&head, grants, args, NULL) != held[i].status)
 			fail_msg("%zu: %s", i, kernel.messages[0]);
 	}
-	/* The server does not check the length of pool memory, because the engine does. */
+	/*
+	 * The server does not check the length of arguments in pools, because the engine checks the
+	 * length.
+	 */
 	args[1].flags = 0;
 	args[1].length = 4;
 	assert_int_equal(ask(&head, grants, args, NULL), NNACCEL_STATUS_NONE);
@@ -1420,7 +1456,10 @@ static void test_sizes(void **state)
 #define MODEL_PART "of the model"
 #define DATA_PART "data"
 
-/* Contents of the parts of a model that an engine saves; their first characters differ. */
+/*
+ * Contents of the parts that an engine saves for a model; the parts differ in their first
+ * characters.
+ */
 static char model_parts[NNA_ENGINE_MAX_CACHE_FILES][sizeof(MODEL_PART)];
 static char data_parts[NNA_ENGINE_MAX_CACHE_FILES][sizeof(DATA_PART)];
 
@@ -1429,10 +1468,10 @@ static struct {
 	uint32_t num_model, num_data;	/* parts */
 	unsigned int saves, ends;
 	const void *prepared;		/* prepared model that was saved last */
-	void *better;			/* version that replaces the model while it is saved */
+	void *better;			/* model that replaces the saved model during saving */
 	char model[16], data[16];	/* that were loaded */
 	size_t model_size, data_size;
-	/* numbers of loaded parts that had the right contents */
+	/* numbers of loaded parts that have the right contents */
 	uint32_t loaded_model, loaded_data;
 } saved;
 
@@ -1546,7 +1585,7 @@ static void check_request(int keeper, enum message_kind kind, const void *part, 
 	assert_memory_equal(request.hash, hash, sizeof(hash));
 }
 
-/* Receives the server's request to the keeper, and checks the kind of the request. */
+/* Receives the server's next request to the keeper, and checks the kind of this request. */
 static struct message take_request(int keeper, enum message_kind kind)
 {
 	struct message request;
@@ -1590,8 +1629,9 @@ static void test_saved(void **state)
 	engine.save = save;
 
 	/*
-	 * A client that gives no memory gets the sizes of the parts. Then the engine returns no
-	 * parts, because the model is not compiled, and then an error.
+	 * A client that provides no memory for the parts gets the sizes of the parts. In the next
+	 * requests, the engine first saves no parts, because the model is not compiled, and then
+	 * returns an error.
 	 */
 	assert_int_equal(ask(&head, NULL, none, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.commits[0].payload_size, 2 * sizeof(*sizes));
@@ -1610,7 +1650,7 @@ static void test_saved(void **state)
 	assert_int_equal(kernel.commits[0].payload_size, 0);
 	engine_state.status = NN_OK;
 
-	/* The client's memory is too small for the model part, and then for the data part. */
+	/* The client's memory is too small first for the model part, and then for the data part. */
 	head.num_grants = 2;
 	for (int i = 0; i < 2; i++) {
 		parts[0].length = sizeof(MODEL_PART) - (i == 0);
@@ -1653,7 +1693,10 @@ static void test_saved(void **state)
 	assert_string_equal(kernel.messages[0], "it fails");
 	engine_state.status = NN_OK;
 
-	/* The number of parts in the client's request differs from the engine's number of files. */
+	/*
+	 * The number of parts in the client's request differs from the number of parts that the
+	 * engine saves.
+	 */
 	head.num_inputs = 0;
 	head.num_grants = 1;
 	parts[1].pool = 0;
@@ -1680,8 +1723,8 @@ static void hash_several(uint32_t num_model, uint32_t num_data, uint8_t hash[DIG
 }
 
 /*
- * The device's description has the engine's numbers of files, and clients get one part for each
- * file. If a saved model has no model part, the hash of the data part identifies the entry.
+ * The device's description has the engine's numbers of cache files, and clients get one part for
+ * each file. If a saved model has no model part, the hash of the data part identifies the entry.
  */
 static void test_several_files(void **state)
 {
@@ -1732,7 +1775,7 @@ static void test_several_files(void **state)
 					    k < cases[i].model ? model_parts[k] :
 								 data_parts[k - cases[i].model]);
 
-		/* Loading passes all parts, with their lengths, to the engine. */
+		/* Loading passes all parts and the lengths of the parts to the engine. */
 		for (uint32_t k = 0; k < count; k++)
 			parts[k].length = k < cases[i].model ? sizeof(MODEL_PART) : sizeof(DATA_PART);
 		head.kind = NNACCEL_DO_PREPARE_CACHED;
@@ -1754,8 +1797,8 @@ static void test_several_files(void **state)
 /* ---- cached models ---- */
 
 /*
- * Queues the keeper's answer to the `number`-th request after the call of keeper_answers(), with a
- * file unless `file` is -1.
+ * Queues the keeper's answer to the `number`-th next request of the server; the answer carries
+ * `file` unless `file` is -1.
  */
 static void keeper_answers(int keeper, uint32_t number, struct message answer, int file)
 {
@@ -1780,7 +1823,9 @@ static int start_keeping(void)
 
 	begin_saving();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-	/* If the server gets no answer to a request, a timeout makes the test fail. */
+	/*
+	 * If the server gets no answer to a request to the keeper, a timeout makes the test fail.
+	 */
 	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	server.cache.socket = ends[0];
 	return ends[1];
@@ -1792,7 +1837,10 @@ static void stop_keeping(int keeper)
 	close(keeper);
 }
 
-/* Prepares a model that adds a constant of 2 numbers, and requests that the model is cached. */
+/*
+ * Prepares a model that adds a constant of 2 numbers, and requests that the server caches the
+ * model.
+ */
 static uint32_t prepare_cached(uint32_t preference, float constant)
 {
 	const struct nnaccel_grant grants[] = { wire_grant, { OTHER, NNACCEL_PROT_READ, PAGE },
@@ -1808,14 +1856,17 @@ static uint32_t prepare_cached(uint32_t preference, float constant)
 	return ask(&head, grants, NULL, NULL);
 }
 
-/* A new model is prepared, saved, and cached under a key that depends on all its properties. */
+/*
+ * The server prepares and saves a new model, and caches the model under a key that depends on all
+ * properties of the model.
+ */
 static void test_cached(void **state)
 {
 	static const struct {
 		uint32_t preference;
 		float constant;
 		bool is_new;		/* unlike the first */
-		uint32_t files;		/* number of the engine's model files and data files */
+		uint32_t files;		/* number of model files and of data files of the engine */
 	} cases[] = {
 		{ 0, 1, false, 1 }, { 1, 1, true, 1 }, { 0, 2, true, 3 }, { 0, 1, false, 1 },
 	};
@@ -1866,7 +1917,10 @@ static void test_cached(void **state)
 		close(file);
 		assert_int_equal(saved.ends, i + 1);
 	}
-	/* If a better version replaces a model, the keeper's cached plan is replaced, too. */
+	/*
+	 * If a better version replaces a model, the server also replaces the plan that the keeper
+	 * has cached.
+	 */
 	file = memfd_create("cached", MFD_CLOEXEC);
 	assert_int_equal(ftruncate(file, sizeof(bytes)), 0);
 	keeper_answers(keeper, 1, yes, -1);
@@ -1883,8 +1937,8 @@ static void test_cached(void **state)
 	assert_memory_equal(next.token, first, sizeof(first));
 	take_request(keeper, CACHE_DONE);
 	/*
-	 * A model is prepared even if the engine does not save the model or the keeper rejects the
-	 * plan.
+	 * The server prepares a model even if the engine does not save the model or the keeper
+	 * rejects the saved plan.
 	 */
 	for (int wants = 0; wants < 2; wants++) {
 		saved.is_none = !wants;
@@ -1896,7 +1950,9 @@ static void test_cached(void **state)
 			take_request(keeper, CACHE_NEW);
 		assert_int_equal(recv(keeper, bytes, 1, MSG_DONTWAIT), -1);
 	}
-	/* If a model is replaced while its plan is saved, the plan is not cached. */
+	/*
+	 * If the engine replaces a model while the model's plan is saved, the plan is not cached.
+	 */
 	saved.better = &last;
 	file = memfd_create("cached", MFD_CLOEXEC);
 	assert_int_equal(ftruncate(file, sizeof(bytes)), 0);
@@ -1909,13 +1965,16 @@ static void test_cached(void **state)
 	stop_keeping(keeper);
 }
 
-/* Answers of the keeper to a request for a plan. The first three answers are valid plans. */
+/*
+ * Answers of the keeper to a request for a cached plan. The first three answers of the keeper are
+ * valid plans.
+ */
 static const struct {
 	const char *name;
-	uint32_t files;			/* number of the engine's model files and data files */
+	uint32_t files;			/* number of model files and of data files of the engine */
 	uint64_t model_size, data_size;
 	struct head head;		/* beginning of the plan's file */
-	const char *model;		/* first model part, which follows `head` */
+	const char *model;		/* first model part, which follows `head` in the file */
 	bool is_taken, is_dropped;
 } cached[] = {
 	{ "sound", 1, HEAD + M, PAGE, { { M }, { PAGE } }, MODEL_PART, true, false },
@@ -1938,7 +1997,7 @@ static const struct {
 	  MODEL_PART, false, false },
 };
 
-/* Makes the file of a plan, and computes the hash of the plan's model part. */
+/* Makes the file of a cached plan, and computes the hash of the plan's model part. */
 static int plan_file(size_t i, uint8_t hash[DIGEST_SIZE])
 {
 	int file = memfd_create("plan", MFD_CLOEXEC);
@@ -2005,8 +2064,8 @@ static void test_kept_before(void **state)
 /* ---- commands ---- */
 
 /*
- * The ioctl() that answers an execution also fetches the next command; the ioctl() that answers
- * another kind of command does not.
+ * The ioctl() that answers an execution also fetches the next command; an ioctl() that answers
+ * another kind of command fetches nothing.
  */
 static void test_commit_and_fetch(void **state)
 {
@@ -2022,16 +2081,17 @@ static void test_commit_and_fetch(void **state)
 		assert_int_equal(kernel.commits[i].cookie, i + 1);
 		assert_true(kernel.commits[i].buffer);
 	}
-	/* The last fetch reports the end of the session. */
+	/* The last ioctl() that fetches a command reports the end of the session. */
 	assert_int_equal(kernel.fetches, 2);
-	/* The answer of a query fetches no command. */
+	/* The ioctl() that answers a query fetches no command. */
 	head = (struct nnaccel_cmd){ .kind = NNACCEL_DO_QUERY, .query = NNACCEL_QUERY_DEVICE };
 	assert_int_equal(ask(&head, NULL, NULL, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.commits[0].buffer, 0);
 }
 
 /*
- * If a command is larger than the buffer or a fetch is interrupted, the command is fetched again.
+ * If a command is larger than the buffer or a fetch is interrupted, the server fetches the command
+ * again.
  */
 static void test_large_command(void **state)
 {
@@ -2046,7 +2106,7 @@ static void test_large_command(void **state)
 	head.attributes_size = 0;
 	kernel.interrupts = true;
 	assert_int_equal(ask(&head, grants, three_args, NULL), NNACCEL_STATUS_NONE);
-	/* The ioctl() that answers an execution fetches the large command. */
+	/* The ioctl() that answers the first execution fetches the large command. */
 	head.cookie = 5;
 	add(&execution, &memory_grant, three_args, NULL, NULL);
 	add(&head, grants, three_args, NULL, NULL);
@@ -2055,7 +2115,7 @@ static void test_large_command(void **state)
 	assert_int_equal(kernel.commits[0].cookie, 5);
 }
 
-/* The server answers a malformed command if it can read the command's cookie. */
+/* The server answers a malformed command if the server can read the command's cookie. */
 static void test_malformed(void **state)
 {
 	const struct nnaccel_cmd head = { .kind = 99, .cookie = 4 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the calls of a direct session. The test holds the clients' ends of the session's sockets,
- * and replaces ioctl() to imitate the kernel's fences.
+ * Tests the calls by which an engine uses a direct session. The test has the client's ends of the
+ * session's sockets, and replaces ioctl() to imitate fences of the kernel.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,7 +28,7 @@
 #define PAGE 4096
 #define PAGES 4
 
-/* Numbers of a grant, two bursts and a slot in messages on the session's memory socket. */
+/* Numbers that messages on the session's memory socket use for a grant, two bursts and a slot. */
 enum { GRANT = 7, BURST = 5, OTHER_BURST, SLOT = 3 };
 
 static int files, fence_status, session, commands, memory;
@@ -44,8 +44,8 @@ int ioctl(int file, unsigned long request, ...)
 	va_end(args);
 	assert_true(request == SYNC_IOC_FILE_INFO);
 	/*
-	 * The kernel would write a structure for each fence that the caller requests, so the caller
-	 * must request none.
+	 * The kernel writes a structure for each fence that the caller requests; the caller must
+	 * request no structure.
 	 */
 	assert_true(!info->num_fences && !info->sync_fence_info && !info->flags && !info->pad);
 	info->status = fence_status;
@@ -54,10 +54,10 @@ int ioctl(int file, unsigned long request, ...)
 
 static const struct nnaccel_cmd one = { .kind = NNACCEL_DO_EXECUTE };
 
-/* Replaces poll(), and sends the message for which the caller waits. */
+/* Replaces poll(); if the caller waits for a command, sends a command. */
 int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
-	/* The C library declares that poll() only writes to `fds`. */
+	/* The C library declares that poll() only writes to `fds`, which this poll() reads. */
 	const struct pollfd *volatile asked = fds;
 
 	assert_true(count == 1 && asked->events == POLLIN && timeout == -1);
@@ -90,7 +90,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Calls session_call() with an ioctl's request; returns 0, or an errno. */
+/* Calls session_call() with the request of an ioctl; returns 0, or an errno. */
 static int call(unsigned long request, void *arg)
 {
 	int result;
@@ -103,7 +103,7 @@ static int call(unsigned long request, void *arg)
 
 /* ---- memory ---- */
 
-/* Sends a message together with a file whose pages begin with 'a', 'b', 'c' and 'd'. */
+/* Sends a message together with a file whose four pages begin with 'a', 'b', 'c' and 'd'. */
 static void send_memory(struct direct_message m)
 {
 	int file = memfd_create("memory", MFD_CLOEXEC);
@@ -130,7 +130,8 @@ static const uint64_t grant_at = (uint64_t)GRANT << NNACCEL_GRANT_SHIFT;
 static const uint64_t burst_at = NNACCEL_BURST_MAP | (uint64_t)BURST << NNACCEL_BURST_SHIFT;
 
 /*
- * Maps a page of the session and returns its first byte; returns 0 and sets errno if mapping fails.
+ * Maps a page of the session and returns the page's first byte; returns 0 and sets errno if mapping
+ * fails.
  */
 static char first_byte(uint64_t offset, int prot)
 {
@@ -189,7 +190,7 @@ static void test_slots(void **state)
 
 /* ---- commands ---- */
 
-/* Fetches a command into a buffer of `room` bytes; returns 0, or an errno. */
+/* Fetches a command into a buffer of `room` bytes; returns 0, or an errno on failure. */
 static int fetch(uint32_t room, uint32_t flags, uint32_t *size)
 {
 	uint8_t buffer[2 * sizeof(struct nnaccel_cmd)];
@@ -202,7 +203,7 @@ static int fetch(uint32_t room, uint32_t flags, uint32_t *size)
 	return error;
 }
 
-/* A message that an object has ended affects only the object that the message names. */
+/* A message about the end of an object affects only the object that the message names. */
 static void test_notices(void **state)
 {
 	static const struct { struct nnaccel_cmd head; const char *left; } cases[] = {
@@ -248,11 +249,14 @@ static void test_fetch(void **state)
 	assert_int_equal(fetch(sizeof(one), 0, &size), 0);
 	assert_int_equal(size, sizeof(one));
 	assert_true(packet_send(commands, &one, sizeof(one), -1));
-	/* If the buffer is too small, the command stays queued, and fetch() returns its size. */
+	/*
+	 * If the buffer is too small for a command, the command stays queued, and fetch() stores
+	 * the command's size.
+	 */
 	assert_int_equal(fetch(sizeof(one) - 1, 0, &size), EMSGSIZE);
 	assert_int_equal(size, sizeof(one));
 	assert_int_equal(fetch(sizeof(one), 0, &size), 0);
-	/* Fetching returns a packet unchanged, even if it is too short for a command. */
+	/* Fetching returns a packet unchanged, even if the packet is too short for a command. */
 	assert_true(packet_send(commands, &one, 1, -1));
 	assert_int_equal(fetch(sizeof(one), 0, &size), 0);
 	assert_int_equal(size, 1);
@@ -272,8 +276,8 @@ static int commit(struct nnaccel_session_commit c)
 	c.size = sizeof(c);
 	error = call(NNACCEL_SESSION_COMMIT, &c);
 	/*
-	 * The session clears the cookie of a sent answer, so that no second call after a failed
-	 * fetch sends the answer once more.
+	 * The session clears the cookie of an answer that was sent, so that a second call after a
+	 * failed fetch does not send the answer again.
 	 */
 	assert_true(!c.cookie || !c.buffer);
 	return error;
@@ -287,7 +291,7 @@ static void test_commit(void **state)
 	char buffer[16];
 
 	(void)state;
-	/* The session's socket has a larger send buffer than usual, for large answers. */
+	/* For large answers, the session's socket has a larger send buffer than other sockets. */
 	assert_int_equal(getsockopt(session, SOL_SOCKET, SO_SNDBUF, &room, &(socklen_t){ sizeof(room) }), 0);
 	assert_int_equal(getsockopt(commands, SOL_SOCKET, SO_SNDBUF, &usual, &(socklen_t){ sizeof(usual) }), 0);
 	assert_true(room > usual);
@@ -302,7 +306,10 @@ static void test_commit(void **state)
 	assert_memory_equal(&got.head, (&(struct direct_answer){ .cookie = 9, .device_ns = 77,
 			.status = 4, .payload_size = 4, .message_size = 5 }), sizeof(got.head));
 	assert_memory_equal(got.rest, "loadwords", 9);
-	/* Sending an answer also fetches the next command if there is a buffer for the command. */
+	/*
+	 * Sending an answer also fetches the next command if the caller gives a buffer for the
+	 * command.
+	 */
 	assert_int_equal(commit((struct nnaccel_session_commit){ .cookie = 10, .flags = NNACCEL_FETCH_NONBLOCK,
 			.buffer = (uintptr_t)buffer, .buffer_size = sizeof(buffer) }), EAGAIN);
 	assert_int_equal(recv(commands, &got, sizeof(got), MSG_DONTWAIT), sizeof(got.head));
@@ -314,8 +321,8 @@ static void test_commit(void **state)
 }
 
 /*
- * The function session_abandon() replaces the file of a module's session by /dev/null, and keeps
- * the file descriptor's number.
+ * session_abandon() replaces the file of a session of the kernel module by /dev/null, and keeps the
+ * file descriptor's number.
  */
 static void test_abandon(void **state)
 {
@@ -329,8 +336,8 @@ static void test_abandon(void **state)
 }
 
 /*
- * In a direct session, no kernel waits for an answer's fence, so the session sends the answer after
- * the fence has signalled.
+ * In a direct session, no kernel waits for the fence of an answer, so the session sends the answer
+ * after the fence has signalled.
  */
 static void test_fence(void **state)
 {

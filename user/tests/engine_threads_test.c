@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests a client that is served by threads. The test replaces ioctl() and so imitates the kernel. A
- * memfd stands for the session; the memfd contains grant N at offset N * GRANT_SIZE, and the rings
- * of bursts.
+ * Tests how threads of an engine serve a client. The test imitates the kernel by replacing ioctl().
+ * A memfd stands for the session; the memfd contains the memory of grant N at offset N *
+ * GRANT_SIZE, and the rings of bursts.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -52,10 +52,10 @@
 #define CAPACITY 64
 #define PATIENCE_MS (int)scaled(60000)
 #define FENCED 40	/* cookie of an execution with dependencies */
-#define DEFERRED 100	/* cookie of the first deferred execution */
+#define DEFERRED 100	/* cookie of the first of many deferred executions */
 #define NUM_DEFERRED 48
 #define NUM_BURSTS (2 * TASK_THREADS)
-#define LARGE (1U << 28)	/* size of a memory with a constant at its end */
+#define LARGE (1U << 28)	/* size of a memory that ends with a constant */
 
 /* ---- the kernel ---- */
 
@@ -63,14 +63,17 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool closed;
-	/* The next command that a thread can fetch; if `size` is 0, there is no command. */
+	/*
+	 * The next command that a thread of the client can fetch; if `size` is 0, there is no
+	 * command.
+	 */
 	uint8_t command[2048] __attribute__((aligned(8)));
 	uint32_t size;
-	uint64_t committed;		/* cookie of the last answer to a command */
+	uint64_t committed;		/* cookie of the last command that was answered */
 	uint32_t status;
 	uint32_t statuses[DEFERRED + NUM_DEFERRED];	/* by cookie */
-	char message[NN_MESSAGE_SIZE];	/* error message of the last answer */
-	int fence;			/* fence of the last answer, or -1 */
+	char message[NN_MESSAGE_SIZE];	/* error message of the last answer to a command */
+	int fence;			/* fence of the last answer to a command, or -1 */
 	struct nnaccel_session_grant_fd exported;	/* last ioctl() that exported a grant */
 	uint32_t num_fences;		/* number of fences on which executions depend */
 	uint32_t open_fences;		/* number of fences that can be opened */
@@ -84,7 +87,10 @@ static int refuse(int error)
 	return -1;
 }
 
-/* Threads that find no command poll the session, whose memfd is always readable. */
+/*
+ * Threads that find no command poll the session's file, which is always readable, because it is a
+ * memfd.
+ */
 static int fetch(void *buffer, uint32_t room, uint32_t *size)
 {
 	int result = 0;
@@ -185,7 +191,9 @@ int ioctl(int file, unsigned long request, ...)
 	}
 }
 
-/* The module's parameter kill_grace_ms: the time after which the module ends an overdue session. */
+/*
+ * The module's parameter kill_grace_ms: the time after a deadline until the module ends a session.
+ */
 static const char *kill_grace = "";
 
 FILE *fopen(const char *path, const char *mode)
@@ -200,7 +208,8 @@ FILE *fopen(const char *path, const char *mode)
 }
 
 /*
- * Offers a command to the client's threads. Returns false if no thread fetches the command in time.
+ * Offers a command to the threads that serve the client. Returns false if no thread fetches the
+ * command before a timeout.
  */
 static bool send_command(const struct nnaccel_cmd *head, const struct nnaccel_grant *grants,
 			 const struct nnaccel_arg *args)
@@ -229,7 +238,7 @@ static bool send_command(const struct nnaccel_cmd *head, const struct nnaccel_gr
 	return taken;
 }
 
-/* Waits for the answer to the command with the given cookie; returns the answer's status. */
+/* Waits for the answer to the command with the given cookie; returns the status in the answer. */
 static uint32_t await_answer(uint64_t cookie)
 {
 	struct timespec until = { .tv_sec = (time_t)(clock_ns() / NS_PER_S) + PATIENCE_MS / 1000 };
@@ -257,18 +266,18 @@ static void close_context(void)
 static struct {
 	atomic_bool executes;
 	atomic_int executions;
-	atomic_bool go_on;		/* set when the execution may continue */
-	atomic_bool told;		/* set if the engine learned of the client's death */
+	atomic_bool go_on;		/* set to let the waiting execution continue */
+	atomic_bool told;		/* set if the engine was notified of the client's death */
 	bool waits, waits_for_end, exports;
-	int fence;			/* sync_file that ends the execution, or -1 */
+	int fence;			/* fence with which the engine ends executions, or -1 */
 	int dependencies;		/* errno of these */
-	bool depends;			/* set if the engine got a fence for the dependencies */
-	atomic_bool defers;		/* set if another thread ends executions */
+	bool depends;			/* set if the engine got a fence of the dependencies */
+	atomic_bool defers;		/* set if the engine defers executions */
 	_Atomic(struct nna_engine_execution *) execution;	/* the last one */
-	_Atomic(void *) base;		/* base of the last execution's region */
+	_Atomic(void *) base;		/* address of the last execution's memory */
 	_Atomic(void *) forgotten;
 	atomic_int released;
-	_Atomic(pthread_t) ender;	/* thread that must not call the engine, or 0 */
+	_Atomic(pthread_t) ender;	/* thread on which no engine function may run, or 0 */
 	atomic_bool saved;
 	struct nna_engine_slot added;	/* the last one */
 	atomic_int adds, removes;
@@ -315,7 +324,7 @@ static void release(const struct nna_engine *engine, void *prepared)
 		engine_state.released++;
 }
 
-/* The engine cannot save or load models. */
+/* The engine returns success but saves nothing. */
 static enum nn_status save(const struct nna_engine *engine, const void *prepared,
 			   struct nna_engine_image *image, struct nn_error *err)
 {
@@ -360,7 +369,7 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	while (engine_state.waits && !engine_state.go_on)
 		usleep(1000);
 	((float *)e->outputs[0].data)[0] = 2 * ((const float *)e->inputs[0].data)[0];
-	/* An engine may pass -1 if a driver returned no fence for the work. */
+	/* An engine may pass -1 as the fence if a driver returned no fence for the work. */
 	if (nna_engine_end_with_fence(execution, -1))
 		return NN_GENERAL_FAILURE;
 	if (engine_state.fence >= 0 && !nna_engine_end_with_fence(execution, engine_state.fence))
@@ -461,10 +470,10 @@ static uint64_t burst_offset(uint64_t number, uint64_t region)
 static struct thread_client *client;
 static int session, session_copy;
 static int keeper = -1;			/* client's end of the socket to the keeper */
-static float *memory;			/* the client's memory: the input x, then the output 2 x */
-static float written;			/* last float in the LARGE memory */
+static float *memory;			/* memory of the client: the input x, then the output 2 x */
+static float written;			/* value of the last float in the LARGE memory */
 
-/* Writes the serialised model x + x of one number. */
+/* Writes the serialised form of a model of x + x with one number. */
 static size_t write_model(void)
 {
 	uint32_t x, none, sum;
@@ -546,7 +555,10 @@ static void test_execution(void **state)
 	const struct nnaccel_cmd forget = { .kind = NNACCEL_DO_FORGET_GRANT, .grant = MEMORY };
 
 	(void)state;
-	/* The engine can get the file of memory, for devices, only during an execution. */
+	/*
+	 * Only during an execution can the engine get the file of the execution's memory, for
+	 * devices.
+	 */
 	assert_int_equal(nna_engine_region_file(NULL, memory), -1);
 	engine_state.exports = true;
 	memory[0] = 21;
@@ -566,7 +578,10 @@ static void test_execution(void **state)
 	await_end();
 }
 
-/* The engine gets one sync_file for all fences of an execution, and no file stays open. */
+/*
+ * The engine gets one sync_file for all fences on which an execution depends, and no file stays
+ * open.
+ */
 static void test_dependencies(void **state)
 {
 	static const struct {
@@ -594,7 +609,7 @@ static void test_dependencies(void **state)
 		assert_int_equal(count_files(), files);
 	}
 	kernel.num_fences = 0;
-	/* For an execution that has ended, nna_engine_dependencies() fails. */
+	/* nna_engine_dependencies() fails for an execution that has already ended. */
 	after = 0;
 	assert_false(nna_engine_dependencies(engine_state.execution, &after));
 	assert_int_equal(errno, EINVAL);
@@ -604,8 +619,8 @@ static void test_dependencies(void **state)
 }
 
 /*
- * Prepares a model that is to be cached, whose constant is the end of a large memory. The command's
- * cookie is also the number of the model.
+ * Prepares a model that the engine must cache; the model's constant lies at the end of a large
+ * memory. The cookie of the command is also the number of the new model.
  */
 static void prepare_cached(uint64_t cookie, uint32_t length)
 {
@@ -643,7 +658,7 @@ static void prepare_cached(uint64_t cookie, uint32_t length)
 	assert_int_equal(await_answer(cookie), NN_OK);
 }
 
-/* Limits this process's memory to the current size plus `more` bytes. */
+/* Limits the data of this process to the current size plus `more` bytes. */
 static void limit_data(rlim_t more)
 {
 	struct rlimit limit;
@@ -659,7 +674,10 @@ static void limit_data(rlim_t more)
 	assert_int_equal(setrlimit(RLIMIT_DATA, &limit), 0);
 }
 
-/* A model to be cached is compiled from a copy, which needs memory only for the constants. */
+/*
+ * A model that the engine must cache is compiled from a copy, which needs memory only for the
+ * constants.
+ */
 static void test_kept_in_little_memory(void **state)
 {
 	(void)state;
@@ -705,7 +723,7 @@ static int no_keeper(void **state)
 	return 0;
 }
 
-/* The library sends the engine's fence with the answer, and then closes the fence. */
+/* The library sends the fence of the engine with the answer, and then closes the fence. */
 static void test_fence(void **state)
 {
 	int fence = eventfd(0, EFD_CLOEXEC);
@@ -824,8 +842,8 @@ static void close_burst(struct burst_end *b)
 }
 
 /*
- * An executor that caches slots is notified of a slot before the slot's first use, and a second
- * time if the executor has dropped the slot.
+ * An executor that caches slots is notified of a slot before the slot's first use, and once more if
+ * the executor has dropped the slot.
  */
 static void test_slots_of_executors(void **state)
 {
@@ -903,7 +921,7 @@ static void test_broken_ring(void **state)
 	unmap_burst(&other);
 }
 
-/* A burst of an unknown model, or with rings of size 0, is refused. */
+/* The library refuses a burst of an unknown model, and a burst with rings of size 0. */
 static void test_no_burst(void **state)
 {
 	struct nnaccel_burst_status *status = map_burst(1, NNACCEL_BURST_STATUS, 4096);
@@ -928,7 +946,7 @@ static void test_no_burst(void **state)
 	munmap(status, 4096);
 }
 
-/* If the engine hangs while it handles the end of a burst, other bursts are not delayed. */
+/* If the engine hangs in the notification of a burst's end, other bursts are not delayed. */
 static void test_burst_end_hangs(void **state)
 {
 	struct burst_end one, other;
@@ -941,8 +959,8 @@ static void test_burst_end_hangs(void **state)
 	send_request(&one);
 	await_true(&engine_state.executes);
 	/*
-	 * Close the burst during an execution, so that the thread that serves the burst handles the
-	 * burst's end.
+	 * Close the burst during an execution, so that the thread that serves the burst also ends
+	 * the burst.
 	 */
 	close_burst(&one);
 	engine_state.hangs = true;
@@ -960,7 +978,7 @@ static void test_burst_end_hangs(void **state)
 
 /*
  * If the engine hangs in the notification of a freed slot, other bursts are not delayed, and the
- * slot's burst can end.
+ * burst with the slot can end.
  */
 static void test_slot_end_hangs(void **state)
 {
@@ -982,7 +1000,9 @@ static void test_slot_end_hangs(void **state)
 	assert_int_equal(receive_result(&other), NN_OK);
 	assert_true(memory[1] == 8);
 	close_burst(&one);
-	/* Commands are served while the engine hangs in the notification. */
+	/*
+	 * The library serves commands while the engine hangs in the notification of a freed slot.
+	 */
 	open_burst(&third, 3);
 	engine_state.hangs = false;
 	close_context();
@@ -992,7 +1012,7 @@ static void test_slot_end_hangs(void **state)
 	unmap_burst(&third);
 }
 
-/* Waits until an execution that is not `before` has begun, and returns the execution. */
+/* Waits until an execution other than `before` has begun, and returns the new execution. */
 static struct nna_engine_execution *await_execution(const struct nna_engine_execution *before)
 {
 	for (int i = 0; i < PATIENCE_MS && engine_state.execution == before; i++)
@@ -1011,7 +1031,9 @@ static void assert_ended(struct nna_engine_execution *execution)
 	assert_non_null(strstr(err.message, "ended already"));
 }
 
-/* Any thread of the engine may end a deferred execution, but only once. */
+/*
+ * Any thread of the engine may end a deferred execution, but only one call may end the execution.
+ */
 static void test_deferred(void **state)
 {
 	struct nna_engine_execution *first, *second;
@@ -1071,7 +1093,10 @@ static void test_deferred_in_burst(void **state)
 	unmap_burst(&b);
 }
 
-/* If a client dies before its execution has ended, the execution loses the client's memory. */
+/*
+ * If a client dies before the client's execution has ended, the execution loses the client's
+ * memory.
+ */
 static void test_never_ended(void **state)
 {
 	struct nna_engine_execution *execution;
@@ -1106,15 +1131,15 @@ static struct nna_engine_execution *deferred[NUM_DEFERRED];
 static uint32_t num_deferred;
 
 /*
- * Waits until the engine has deferred the execution that was sent last; `before` is the engine's
- * previous execution.
+ * Waits until the engine has deferred the last command's execution; `before` is the previous
+ * execution.
  */
 static void await_deferral(const struct nna_engine_execution *before)
 {
 	deferred[num_deferred++] = await_execution(before);
 }
 
-/* Starts `count` executions, which the engine defers and does not end. */
+/* Starts `count` executions; the engine defers the executions and does not end them yet. */
 static void defer(uint32_t count)
 {
 	engine_state.defers = true;
@@ -1133,8 +1158,8 @@ static enum nn_status status_of(uint32_t i)
 }
 
 /*
- * Ends all deferred executions, the last execution first. The library must not call the engine on
- * the thread that ends executions.
+ * Ends all deferred executions, beginning with the last execution. The library must call no engine
+ * function on the thread that ends executions.
  */
 static void *end_all_here(void *ended)
 {
@@ -1173,7 +1198,9 @@ static void assert_answers(void)
 		assert_int_equal(kernel.statuses[DEFERRED + i], status_of(i));
 }
 
-/* Sets up a client on one CPU, so that the client has two threads for commands. */
+/*
+ * Sets up a client while only one CPU may be used, so that two threads serve the client's commands.
+ */
 static int set_up_on_one_cpu(void **state)
 {
 	cpu_set_t all, one;
@@ -1192,8 +1219,8 @@ static int set_up_on_one_cpu(void **state)
 }
 
 /*
- * Deferred executions occupy no thread: other commands are served, and the executions end in the
- * order that the engine chooses.
+ * Deferred executions occupy no thread: the library serves other commands, and the executions end
+ * in the order that the engine chooses.
  */
 static void test_many_deferred(void **state)
 {
@@ -1226,8 +1253,8 @@ static void test_many_deferred(void **state)
 }
 
 /*
- * A deferred execution holds references to its model and memory. A thread of the library drops the
- * references after the execution's end.
+ * A deferred execution holds references to the model and the memory that it uses. A thread of the
+ * library drops a deferred execution's references after the execution has ended.
  */
 static void test_deferred_after_forgetting(void **state)
 {
@@ -1283,8 +1310,8 @@ static void unmap_bursts(struct burst_end *bursts, uint32_t count)
 }
 
 /*
- * Executions are deferred in more bursts than there are threads for bursts. A freed slot stays
- * mapped until the end of the execution that uses the slot.
+ * The engine defers executions in more bursts than there are threads for bursts. A slot that the
+ * client frees stays mapped until the end of the execution that uses the slot.
  */
 static void test_deferred_in_many_bursts(void **state)
 {
@@ -1306,7 +1333,7 @@ static void test_deferred_in_many_bursts(void **state)
 		for (int i = 0; i < PATIENCE_MS && engine_state.removes == round; i++)
 			usleep(1000);
 	}
-	/* The first burst is closed while its execution is deferred. */
+	/* The client closes the first burst while the burst's execution is deferred. */
 	defer_in_bursts(bursts, 1);
 	close_burst(&bursts[0]);
 	end_all();
@@ -1318,8 +1345,8 @@ static void test_deferred_in_many_bursts(void **state)
 }
 
 /*
- * Checks that the engine is notified of the client's death, and that the client's threads wait
- * until all executions end.
+ * Checks that the engine is notified of the client's death, and that the threads that serve the
+ * client wait until all executions end.
  */
 static void die(void)
 {
@@ -1356,14 +1383,20 @@ static void test_death_with_many_bursts(void **state)
 	die_with_bursts(NUM_BURSTS);
 }
 
-/* After the client's death, the end of the last execution wakes the client's idle threads. */
+/*
+ * After the client's death, the end of the last execution wakes the idle threads that served the
+ * client.
+ */
 static void test_death_with_a_burst(void **state)
 {
 	(void)state;
 	die_with_bursts(1);
 }
 
-/* The session ends because one of many deferred executions is overdue, or the device is lost. */
+/*
+ * The session ends because one of many deferred executions is overdue, or because the device is
+ * lost.
+ */
 static void test_end_with_many_deferred(void **state)
 {
 	const struct nna_engine_execution *before;
@@ -1399,7 +1432,7 @@ static void test_stop_with_many_deferred(void **state)
 	await_end();
 }
 
-/* If the engine hangs in forget_region(), bursts are not delayed. */
+/* If the engine hangs in forget_region(), the executions of bursts are not delayed. */
 static void test_forget_hangs(void **state)
 {
 	const struct nnaccel_cmd forget = { .kind = NNACCEL_DO_FORGET_GRANT, .grant = MEMORY };
@@ -1416,13 +1449,16 @@ static void test_forget_hangs(void **state)
 }
 
 /*
- * The library answers an overdue execution although forget_region() hangs, even if no other
- * execution uses the execution's memory.
+ * The library answers an overdue execution although the engine hangs in forget_region(), even if no
+ * other execution uses the same memory.
  */
 static void test_overdue_forget_hangs(void **state)
 {
 	(void)state;
-	/* The library calls forget_region() for memory after the last execution that uses it. */
+	/*
+	 * The library calls forget_region() for freed memory after the last execution that uses the
+	 * memory.
+	 */
 	execute_once(2, 3);
 	engine_state.waits = true;
 	engine_state.executes = false;
@@ -1436,7 +1472,7 @@ static void test_overdue_forget_hangs(void **state)
 	await_end();
 }
 
-/* The engine is notified of the client's end during an execution. */
+/* The engine is notified during an execution that the client has ended. */
 static void test_gone(void **state)
 {
 	(void)state;
@@ -1449,8 +1485,8 @@ static void test_gone(void **state)
 }
 
 /*
- * An overdue execution loses access to the session and to the client's memory, but the engine's
- * call continues.
+ * An overdue execution loses the session and the client's memory, but the engine's function
+ * continues.
  */
 static void test_overdue(void **state)
 {
@@ -1467,21 +1503,21 @@ static void test_overdue(void **state)
 	assert_int_equal(fstat(session, &st), 0);
 	assert_true(S_ISCHR(st.st_mode));
 	/*
-	 * After the deadline, the library waits half of the module's kill_grace_ms, or half of 1 s
-	 * if kill_grace_ms is unknown.
+	 * After the deadline, the library waits for half of the module's kill_grace_ms, or for half
+	 * a second if kill_grace_ms is unknown.
 	 */
 	assert_true(clock_ns() >= deadline_ns + (kill_grace[0] ? 300 : 500) * UINT64_C(1000000));
 	/*
-	 * The library's watching thread answered the overdue execution, so that the kernel does not
-	 * kill the process.
+	 * The library's watching thread answered the overdue execution in time, before the kernel
+	 * would kill the process.
 	 */
 	assert_int_equal(await_answer(2), NN_MISSED_DEADLINE_TRANSIENT);
 	assert_null(engine_state.forgotten);
 	engine_state.go_on = true;
 	await_end();
 	/*
-	 * The overdue execution wrote to memory that no longer belongs to the client, and the
-	 * library dropped the execution's result.
+	 * The overdue execution wrote to memory that no longer belonged to the client, and the
+	 * library dropped the result.
 	 */
 	assert_ptr_equal(engine_state.forgotten, engine_state.base);
 	assert_int_equal(kernel.status, NN_MISSED_DEADLINE_TRANSIENT);
@@ -1495,7 +1531,7 @@ static void test_overdue_with_a_grace(void **state)
 	kill_grace = "";
 }
 
-/* The threads of a client can be stopped even if the client has sent no command. */
+/* The threads that serve a client can be stopped even if the client has sent no command. */
 static void test_stop(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts additional engines: processes of nnacceld with other names. */
+/* Starts more engines for a test: processes of nnacceld with other names. */
 #ifndef NN_TESTS_ENGINES_FIXTURE_H
 #define NN_TESTS_ENGINES_FIXTURE_H
 
@@ -20,8 +20,8 @@ static const char *const others[NUM_OTHERS] = { "test-second", "test-third" };
 static pid_t other_pids[NUM_OTHERS];
 
 /*
- * Starts an engine as the owner of the engine node, without a cgroup. Reads the engine's log until
- * the log says that the engine is ready.
+ * Starts an engine, without a cgroup, as the user that owns the engine node. start_other() reads
+ * the engine's log until the log says that the engine is ready.
  */
 static inline bool start_other(int i)
 {
@@ -52,7 +52,10 @@ static inline bool start_other(int i)
 		printf("# %s", line);
 		ready = strstr(line, "ready");
 	}
-	/* The pipe of the engine's log stays open, so that the engine can still write its log. */
+	/*
+	 * The pipe of the engine's log stays open, so that the engine can continue to write the
+	 * log.
+	 */
 	return ready;
 }
 
