@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A client reads a worker's list of extensions: a valid list, and lists with one fault each. */
+/*
+ * Tests how a client reads a worker's list of extensions: a valid list, and lists with one fault
+ * each.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +17,10 @@
 #include "model/extension_list.h"
 #include "tests/heap_blocks.h"
 
-/* A list of two extensions: one has a scalar, a tensor and an operation, one has an operation. */
+/*
+ * A list of two extensions: the first has a scalar, a tensor and an operation, and the second has
+ * only an operation.
+ */
 struct sample {
 	struct extension_list head;
 	struct extension_record first;
@@ -157,7 +163,7 @@ static void test_lengths(void **state)
 
 	(void)state;
 	sample_init(&s);
-	/* The decoder does not read a list of extensions that is too long. */
+	/* The decoder rejects a list of extensions that is too long without reading the list. */
 	assert_int_equal(nn_device_extensions_decode(&s, EXTENSION_LIST_MAX_SIZE + 1, &list, &count,
 						     NULL), NN_GENERAL_FAILURE);
 	for (size_t size = 0; size <= sizeof(s); size++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Imitates the kernel and an engine in the test's own program, which is linked with libnnaccel.
- * This header replaces open(), which opens the imitated device, and ioctl(), which handles requests
- * and can let one request fail. Only one file of a program may include this header.
+ * Imitates the kernel and an engine inside a test program that is linked with libnnaccel. This
+ * header replaces open(), which opens the imitated device, and ioctl(), which answers requests and
+ * can make one request fail. Only one file of a program may include fake_kernel.h.
  */
 #ifndef NN_TESTS_FAKE_KERNEL_H
 #define NN_TESTS_FAKE_KERNEL_H
@@ -29,22 +29,22 @@
 
 #define FAKE_PAGE 4096
 #define FAKE_CAPACITY 64
-/* Bit that is set in the ids of imported memory pools. */
+/* Bit that distinguishes the ids of imported memory pools. */
 #define FAKE_IMPORT 0x40000000
-/* Bit that is set in the ids of submissions. */
+/* Bit that distinguishes the ids of submissions. */
 #define FAKE_SUBMISSION 0x20000000
 #define FAKE_MOST_IDS (1 << 20)
-#define FAKE_MOST_COMMANDS 32	/* maximum number of submissions with unfetched answers */
-#define FAKE_MOST_SUBMISSIONS 256	/* number of submissions with an answer or an open file */
+#define FAKE_MOST_COMMANDS 32	/* maximum number of submissions whose answers were not fetched */
+#define FAKE_MOST_SUBMISSIONS 256	/* most submissions with an answer or an open file */
 #define FAKE_EXTENSION "dev.nnaccel.fake"
 
-/* Stands for an errno in `error`: the engine refuses the request without a reason. */
+/* Value of `error` instead of an errno: the engine refuses the request without giving a reason. */
 #define FAKE_REFUSES -1
 
 /* Kinds of objects that have ids. */
 enum fake_kind { FAKE_NONE, FAKE_POOL, FAKE_MODEL, FAKE_BUFFER };
 
-/* Submitted work, with the answer, which exists as soon as the work is submitted. */
+/* Submitted work together with its answer; the answer exists as soon as the work is submitted. */
 union fake_work {
 	uint32_t size;
 	struct nnaccel_query query;
@@ -59,29 +59,29 @@ union fake_work {
 };
 
 struct fake_submission {
-	uint32_t id;	/* 0 if the answer was fetched or the array's element is free */
+	uint32_t id;	/* 0 if the answer was fetched, or if the element is unused */
 	uint32_t kind;
-	int fd;				/* the submission's file, or -1 */
+	int fd;				/* open file of the submission, or -1 */
 	int device;			/* its context's file */
 	union fake_work work;
 };
 
 static struct {
-	unsigned int countdown;	/* requests up to the failing request; 0: no request fails */
-	int error;			/* error of the failing request: an errno or FAKE_REFUSES */
+	unsigned int countdown;	/* requests until one fails, or 0 if none fails */
+	int error;			/* errno of the failing request, or FAKE_REFUSES */
 	unsigned int failures;
 	bool is_on;			/* if false, all requests go to the real kernel */
 	uint32_t ids;
-	uint8_t kinds[FAKE_MOST_IDS];	/* enum fake_kind of the object with each id */
-	int live;			/* number of ids that were not released */
-	unsigned int wrong;		/* number of wrong ids and sizes in requests */
+	uint8_t kinds[FAKE_MOST_IDS];	/* enum fake_kind of the object that has the id */
+	int live;			/* number of ids that the client has not released */
+	unsigned int wrong;		/* number of wrong ids and wrong sizes in requests */
 	struct nnaccel_shape shape;	/* reported shape of every output, without flags */
-	bool is_short;			/* set if the next execution's outputs are too small */
+	bool is_short;			/* set if the outputs of the next execution are too small */
 	uint32_t num_extensions;	/* 1: FAKE_EXTENSION; or 0 */
 	/*
-	 * A test's function that answers requests itself, or NULL. answer() returns true if it has
-	 * answered the request. For NNACCEL_SUBMIT, answer() gets the enum nnaccel_work as
-	 * `request`, and the work's structure as `arg`.
+	 * The test's function for answering requests, or NULL; answer() returns true if the
+	 * function has answered the request. For an NNACCEL_SUBMIT request, answer() gets an enum
+	 * nnaccel_work as `request`, and the structure of the work as `arg`.
 	 */
 	bool (*answer)(unsigned long request, void *arg, int *result);
 	uint32_t num_submissions;	/* so far */
@@ -93,7 +93,7 @@ static struct {
 } fake;
 
 /*
- * Makes the `number`-th request after fake_begin() fail. The function fake_end() ends the failures,
+ * Makes the `number`-th next request fail with `error`. fake_end() ends the failures of requests,
  * and returns how many requests failed.
  */
 static inline void fake_begin(unsigned int number, int error)
@@ -123,7 +123,10 @@ static uint32_t fake_id(enum fake_kind kind, uint32_t flags)
 	return fake.ids | flags;
 }
 
-/* Counts an id as wrong if no object of the kind has the id. The id 0 stands for no object. */
+/*
+ * Counts an id in a request as wrong if no object of the given kind has the id. The id 0 is never
+ * wrong, because it stands for no object.
+ */
 static void fake_look(uint64_t id, enum fake_kind kind)
 {
 	fake.wrong += id && fake.kinds[(id & ~(uint64_t)FAKE_IMPORT) % FAKE_MOST_IDS] != kind;
@@ -135,7 +138,10 @@ static void fake_look_all(uint64_t ids, uint32_t count)
 		fake_look(((const uint32_t *)(uintptr_t)ids)[i], FAKE_POOL);
 }
 
-/* Releases an object's id even if the client's request fails, because clients do not retry. */
+/*
+ * Releases an object's id even if the client's request to release the id fails, because clients do
+ * not retry.
+ */
 static void fake_give_back(uint64_t id)
 {
 	uint8_t *kind = &fake.kinds[(id & ~(uint64_t)FAKE_IMPORT) % FAKE_MOST_IDS];
@@ -193,7 +199,10 @@ static int fake_execute(struct nnaccel_execute *e)
 	return 0;
 }
 
-/* Makes a burst whose rings no worker reads. The client sends no packet, because no slot exists. */
+/*
+ * Makes a burst whose rings are read by no worker. The client sends no packet to the burst, because
+ * no slot exists.
+ */
 static int fake_burst(struct nnaccel_burst_create *c)
 {
 	const struct nnaccel_burst_status status = {
@@ -215,7 +224,7 @@ static int fake_fail(int error)
 	return -1;
 }
 
-/* Checks the pools' ids in the descriptions of a saved model's parts. */
+/* Checks the ids of pools in the descriptions of a saved model's parts. */
 static void fake_look_parts(uint64_t address, uint32_t count)
 {
 	const struct nnaccel_cache_part *parts = (const void *)(uintptr_t)address;
@@ -274,7 +283,10 @@ static int fake_work(enum nnaccel_work kind, union fake_work *w)
 	return fake_fail(EINVAL);
 }
 
-/* Returns the size of a kind of work's structure; *status points to the structure's status. */
+/*
+ * Returns the size of the structure for a kind of work; *status points to the status in the
+ * structure.
+ */
 static uint32_t fake_work_size(uint32_t kind, union fake_work *w, uint32_t **status)
 {
 	switch (kind) {
@@ -296,8 +308,8 @@ static uint32_t fake_work_size(uint32_t kind, union fake_work *w, uint32_t **sta
 }
 
 /*
- * Returns the submission with the given id or, if the id is 0, with the given file; NULL if there
- * is no such submission.
+ * Returns the submission with the given id (or with the given file if the id is 0), or NULL if
+ * there is no such submission.
  */
 static struct fake_submission *fake_find(uint32_t id, int fd)
 {
@@ -311,8 +323,8 @@ static struct fake_submission *fake_find(uint32_t id, int fd)
 }
 
 /*
- * Returns the number of submissions with unfetched answers. Closing the file of a submission drops
- * its answer.
+ * Returns the number of submissions whose answers were not fetched. The answer of a submission is
+ * dropped if the client has closed the submission's file.
  */
 static inline unsigned int fake_pending(void)
 {
@@ -328,7 +340,10 @@ static inline unsigned int fake_pending(void)
 	return count;
 }
 
-/* Returns an element of the array for a new submission: unused, or with a fetched answer. */
+/*
+ * Returns an element of the array for a new submission: an unused element, or an element whose
+ * answer was fetched.
+ */
 static struct fake_submission *fake_room(void)
 {
 	struct fake_submission *room = NULL;
@@ -346,7 +361,7 @@ static void fake_drop(struct fake_submission *s)
 		s->kind = 0;
 }
 
-/* Releases the model of a submission, so that the client never gets it. */
+/* Releases the model that a submission has prepared, so that the client never gets the model. */
 static void fake_lose_model(struct fake_submission *s)
 {
 	if (s->kind != NNACCEL_WORK_PREPARE || !s->work.prepare.out_model)
@@ -356,8 +371,8 @@ static void fake_lose_model(struct fake_submission *s)
 }
 
 /*
- * Opens a file for a submission. If the new file descriptor equals that of a closed file, frees the
- * closed file's submission.
+ * Opens a file that stands for a submission. If a closed file had the same file descriptor before,
+ * frees the submission of the closed file.
  */
 static int fake_submission_file(void)
 {
@@ -433,7 +448,10 @@ static int fake_wait(struct nnaccel_wait *w, bool refuses)
 	w->out_error = (uint32_t)fake.end;
 	if (fake.end)
 		return 0;
-	/* Write the answer to the fetching call's pointers, not to the submission's pointers. */
+	/*
+	 * Write the answer to the pointers of the call that fetches the answer, not to the pointers
+	 * in the submission.
+	 */
 	given = *to;
 	if (refuses)
 		*status = NNACCEL_STATUS_GENERAL_FAILURE;
@@ -457,7 +475,7 @@ static int fake_destroy(uint32_t id)
 	return s || !(id & FAKE_SUBMISSION) ? 0 : fake_fail(ENOENT);
 }
 
-/* Answers a request that does not fail with an errno of the test. */
+/* Answers a request that the test does not let fail with an errno. */
 static int fake_do(int fd, unsigned long request, void *arg, bool refuses)
 {
 	struct nnaccel_pool_import *import = arg;
@@ -501,7 +519,7 @@ static int fake_do(int fd, unsigned long request, void *arg, bool refuses)
 	return 0;
 }
 
-/* Returns the size of a request's structure; 0 for a request to another driver. */
+/* Returns the size of the structure of a request; returns 0 for a request to another driver. */
 static uint32_t fake_size(unsigned long request)
 {
 	switch (request) {
@@ -549,14 +567,20 @@ __attribute__((visibility("default"))) int open(const char *path, int flags, ...
 	mode = flags & O_CREAT ? va_arg(args, int) : 0;
 	va_end(args);
 	fd = (int)syscall(SYS_openat, AT_FDCWD, is_fake ? "/dev/null" : path, flags, mode);
-	/* A context whose fd is reused has ended, so free the ended context's submissions. */
+	/*
+	 * Free the submissions of an earlier context with the same fd, because the earlier context
+	 * has ended.
+	 */
 	for (uint32_t i = 0; is_fake && i < FAKE_MOST_SUBMISSIONS; i++)
 		if (fake.submissions[i].device == fd)
 			fake.submissions[i] = (struct fake_submission){ .id = 0 };
 	return fd;
 }
 
-/* Replaces epoll_ctl(), because a burst's file here is a memfd, which epoll does not accept. */
+/*
+ * Replaces epoll_ctl(), because the file of an imitated burst is a memfd, which epoll does not
+ * accept.
+ */
 __attribute__((visibility("default"))) int epoll_ctl(int epoll, int op, int fd,
 						     struct epoll_event *event)
 {

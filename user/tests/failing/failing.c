@@ -25,7 +25,7 @@ void *__real_realloc(void *memory, size_t size);
 static struct failing own;
 static struct failing *_Atomic mine = &own;
 
-/* A mapped file that says, for each process, which allocations fail. */
+/* A mapped file that determines, for each process of the engine, which allocations fail. */
 static struct failing *others;
 
 bool failing_open(const char *path)
@@ -85,12 +85,13 @@ static bool fails(void)
 }
 
 /*
- * Some linkers apply --wrap to undefined symbols of shared libraries, too, and then need visible
- * wrappers. Shared libraries still call the C library instead of the wrappers.
+ * Some linkers apply --wrap also to undefined symbols of shared libraries, and then need wrappers
+ * with default visibility. Shared libraries call the C library's functions instead of the wrappers
+ * nevertheless.
  */
 #define SEEN __attribute__((visibility("default")))
 
-/* If `got`, the result of the call, is not a failure, kept.c records the object `made`. */
+/* If the call succeeds (`got` is not a failure), kept.c records the object `made`. */
 #define FAILING(type, name, params, args, failed, made)	\
 	type __real_##name params;				\
 	SEEN type __wrap_##name params;				\
@@ -124,8 +125,8 @@ FAILING(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attribute
 	if (!got) kept_add((const void *)*thread, KEPT_THREADS))
 
 /*
- * The old block is removed from kept.c's table before the new block is recorded, because the two
- * may have one address.
+ * Remove the old block from kept.c's table before recording the new block, because both blocks may
+ * have the same address.
  */
 static void *resize(void *memory, size_t size)
 {

@@ -13,35 +13,41 @@
 enum failing_who { FAILING_SELF, FAILING_BROKER, FAILING_WORKER, FAILING_KEEPER, FAILING_COUNT };
 
 struct failing {
-	/* Number of allocations up to the next failing allocation; 0 if no allocation fails. */
+	/*
+	 * Number of allocations until an allocation fails, including the failing allocation; 0 if
+	 * no allocation fails.
+	 */
 	atomic_uint countdown;
 	atomic_uint failures;
 	atomic_bool is_lasting;
 };
 
-/* The file, from scripts/guest/allocation-failures, by which allocations of the engine fail. */
+/*
+ * The file that makes allocations of the engine fail; scripts/guest/allocation-failures makes the
+ * file.
+ */
 #define FAILING_FILE "/run/nnaccel-failing"
 
 /*
- * Opens FAILING_FILE at `path`, to set failures of other processes. Returns false if the file is
- * missing.
+ * Opens FAILING_FILE at `path`, so that this process can make allocations of other processes fail.
+ * Returns false if the file at `path` cannot be opened.
  */
 bool failing_open(const char *path);
 
 /*
- * Called by a program of the engine, whose allocations then fail as the file at `path` says. Does
- * nothing if the file does not exist.
+ * Makes allocations of this program, which belongs to the engine, fail as the file at `path` says.
+ * Changes nothing if the file at `path` does not exist.
  */
 void failing_obey(enum failing_who who, const char *path);
 
 /*
- * Makes the `number`-th allocation after failing_begin() fail, and all later allocations if
- * `lasting` is set. The number 0 ends the failures. To make allocations of other processes fail,
- * call failing_open() first.
+ * Makes the `number`-th next allocation fail and, if `lasting` is set, all later allocations. If
+ * `number` is 0, no more allocations fail. To make allocations of other processes fail, call
+ * failing_open() first.
  */
 void failing_begin(enum failing_who who, unsigned int number, bool lasting);
 
-/* Ends the failures; returns how many allocations failed. */
+/* Ends the failures of allocations; returns how many allocations failed. */
 unsigned int failing_end(enum failing_who who);
 
 #endif /* NN_TESTS_FAILING_H */

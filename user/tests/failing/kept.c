@@ -19,7 +19,10 @@
 #define MOST (1U << 17)		/* size of the hash table of objects; a power of two */
 #define PAGE 4096
 
-/* An object that is not released, or a held lock; `times` counts the holders of a lock. */
+/*
+ * An object that was not released, or a lock that is held; `times` counts how often the lock is
+ * held.
+ */
 struct thing {
 	const void *what;
 	enum kept_kind kind;
@@ -44,7 +47,10 @@ static void leave(void)
 	__real_pthread_mutex_unlock(&lock);
 }
 
-/* Runs before all other constructors, because the locks of their fork() handlers are recorded. */
+/*
+ * Runs before all other constructors, because kept.c records the locks of the fork() handlers of
+ * other constructors.
+ */
 __attribute__((constructor(101))) static void register_fork(void)
 {
 	pthread_atfork(enter, leave, leave);
@@ -60,7 +66,7 @@ static uint32_t home(const void *what, enum kept_kind kind)
 	return (uint32_t)(((uintptr_t)what >> 3) * 0x9e3779b97f4a7c15u >> 40) + kind;
 }
 
-/* Returns the entry of an object in the hash table, or the free entry for the object. */
+/* Returns the entry of an object in the hash table, or a free entry if the object has no entry. */
 static struct thing *find(const void *what, enum kept_kind kind)
 {
 	uint32_t i = home(what, kind) % MOST;
@@ -70,7 +76,10 @@ static struct thing *find(const void *what, enum kept_kind kind)
 	return &things[i];
 }
 
-/* Frees an entry of the hash table, and moves later entries that the gap would hide from find(). */
+/*
+ * Frees an entry of the hash table, and moves later entries that find() would miss because of the
+ * gap.
+ */
 static void vacate(struct thing *place)
 {
 	uint32_t at = (uint32_t)(place - things);
@@ -163,8 +172,8 @@ const char *kept_more(const struct kept *before, const struct kept *after)
 /* ---- what is wrapped ---- */
 
 /*
- * An object is recorded after the call that makes the object, and removed from the table before the
- * call that ends the object.
+ * Record an object after the call that makes the object; remove the object before the call that
+ * frees the object.
  */
 #define WRAPPED(type, name, params, args, before, after)			\
 	type __real_##name params;						\

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts objects that a program has not released. The count includes all threads, and all code that
- * is linked with the Makefile's `failing`.
+ * Counts objects that a program has not released. The count covers all threads, and all code that
+ * is linked into a program with the Makefile's `failing`.
  */
 #ifndef NN_TESTS_KEPT_H
 #define NN_TESTS_KEPT_H
@@ -29,12 +29,14 @@ struct kept {
 /* Starts counting. Call kept_start() first, while the process has one thread. */
 void kept_start(void);
 
-/* Called by the wrappers of functions: records a new object of a kind. NULL is ignored. */
+/*
+ * Records a new object of a kind; only the wrappers of functions call kept_add(). NULL is ignored.
+ */
 void kept_add(const void *what, enum kept_kind kind);
 
 /*
- * Forgets a recorded object. Forgetting an unrecorded object is an error of the program, unless the
- * object is memory, which the C library may have allocated.
+ * Removes the record of an object. Removing an object without a record is an error of the program,
+ * except for memory, which the C library may have allocated.
  */
 void kept_remove(const void *what, enum kept_kind kind);
 
@@ -42,7 +44,7 @@ void kept_mapped(size_t size);
 
 struct kept kept_now(void);
 
-/* Returns the name of a kind with more objects in `after` than in `before`, or NULL. */
+/* Returns the name of a kind of which `after` has more objects than `before`, or NULL. */
 const char *kept_more(const struct kept *before, const struct kept *after);
 
 #endif /* NN_TESTS_KEPT_H */

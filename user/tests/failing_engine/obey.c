@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Linked into the programs of an nnacceld for tests, whose allocations fail when a test demands.
+ * This file is linked into the programs of a test's nnacceld, whose allocations fail when the test
+ * demands failures.
  */
 #include <string.h>
 

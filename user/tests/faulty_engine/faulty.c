@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The sample engine with one fault of faults.def. The environment variable NNACCEL_FAULT names the
- * fault. Each fault breaks a rule that the sample engine follows. Without NNACCEL_FAULT, or with
- * NNACCEL_FAULT=NONE, the engine has no fault.
+ * The sample engine with one fault from the list in faults.def. The environment variable
+ * NNACCEL_FAULT contains the name of the fault. Each fault breaks a rule that the sample engine
+ * obeys. Without NNACCEL_FAULT, or with NNACCEL_FAULT=NONE, the engine has no fault.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -77,7 +77,7 @@ static void faulty_describe(const struct nna_engine *engine, struct nn_device_in
 		memset(info->operations, fault == CLAIMS_ALL ? 0xff : 0, sizeof(info->operations));
 }
 
-/* Changes the fused activations or the float constants of a model, as the fault says. */
+/* Changes the fused activations or the float constants of a model, according to the fault. */
 static void spoil(struct nn_model *model)
 {
 	const struct nn_subgraph *main = &model->subgraphs[0];
@@ -102,7 +102,7 @@ static void spoil(struct nn_model *model)
 	}
 }
 
-/* Replaces the model of a prepared model by a copy with wrong constants. */
+/* Replaces the model in a prepared model by a copy with wrong constants. */
 static void spoil_copy(struct prepared *p)
 {
 	struct nn_model *copy = NULL;
@@ -173,7 +173,7 @@ static enum nn_status faulty_prepare(const struct nna_engine *engine, const stru
 	return NN_OK;
 }
 
-/* Prepared models that have been executed at least once. */
+/* Prepared models that the client has executed at least once. */
 static const void *executed[MAX_SET];
 
 static bool was_executed(const void *prepared)
@@ -227,7 +227,7 @@ static void faulty_release(const struct nna_engine *engine, void *prepared)
 
 /* ---- executions ---- */
 
-/* Copies of the outputs of the last execution. */
+/* Copy of the first output of the last execution. */
 static struct {
 	void *data;
 	uint64_t size;
@@ -249,7 +249,7 @@ static void exchange_result(const struct nn_arg *out, uint64_t size)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Rounds each float to its upper 20 bits. */
+/* Rounds each float of an output to the float's upper 20 bits. */
 static void round_floats(const struct nn_arg *out, uint64_t size)
 {
 	uint32_t bits;
@@ -273,7 +273,10 @@ static bool has_zero(const struct nn_arg *in)
 	return false;
 }
 
-/* Writes a wrong float to the client's writable memory, if no output lies at the address. */
+/*
+ * Writes a wrong float to the client's memory at an address, if the address lies inside the memory
+ * of the output.
+ */
 static void write_at(struct nna_engine_execution *execution, const struct nn_arg *out, char *at)
 {
 	const float wrong = 42;
@@ -285,8 +288,8 @@ static void write_at(struct nna_engine_execution *execution, const struct nn_arg
 }
 
 /*
- * Replaces the weights, an input, by the weights of an earlier execution: the first execution since
- * another model was executed.
+ * Replaces the weights, an input, by the weights of an earlier execution: the model's first
+ * execution since the last execution of another model.
  */
 static void keep_weights(const void *prepared, struct nn_arg *in)
 {
@@ -329,7 +332,7 @@ static void change_inputs(const struct prepared *p, struct nna_engine_execution 
 	}
 }
 
-/* Replaces the memory of each output that is too short by the engine's own, longer memory. */
+/* For each output whose memory is too short, allocates longer memory in the engine. */
 static void lengthen(const struct nn_subgraph *main, const struct nn_execution *e, struct nn_arg *out)
 {
 	for (uint32_t i = 0; i < e->num_outputs; i++) {
@@ -356,7 +359,7 @@ static void shorten(const struct nn_execution *e, const struct nn_arg *out)
 	}
 }
 
-/* Executes with temporaries that all executions share, which is a fault. */
+/* Executes a model with temporaries in memory that all executions share, which is a fault. */
 static enum nn_status execute_shared(const struct prepared *p, struct nn_execution *e, struct nn_error *err)
 {
 	static char room[1 << 20];
@@ -399,7 +402,9 @@ static void spoil_result(const struct prepared *p, struct nna_engine_execution *
 		memcpy(in->data, out->data, size < in->length ? size : in->length);
 }
 
-/* Applies the faults of failed executions; returns the status that the engine then reports. */
+/*
+ * Applies faults that concern failed executions; returns the status that the engine then reports.
+ */
 static enum nn_status spoil_failure(struct nna_engine_execution *execution, struct nn_execution *e,
 				    enum nn_status status)
 {
@@ -506,9 +511,9 @@ static enum nn_status faulty_execute(const struct nna_engine *engine, void *prep
 
 /* ---- bursts ---- */
 
-/* The sample engine's executor, and the first memory that had each slot index. */
+/* The sample engine's executor, and for each slot index the memory of the index's first slot. */
 struct faulty_executor {
-	/* `own` is the first member, because the sample engine's functions take a pointer to it */
+	/* first member, because the sample engine's functions take a pointer to `own` */
 	struct executor own;
 	unsigned int executions;
 	bool has_failed;
@@ -564,7 +569,10 @@ static enum nn_status faulty_add(void *executor, const struct nna_engine_slot *s
 	return burst_add(executor, slot, err);
 }
 
-/* A fault: reads inputs from the first memory of a slot index, or from a copy of that memory. */
+/*
+ * Applies a fault: executions read inputs from the memory of an earlier slot with the same index,
+ * or from a copy of that memory.
+ */
 static void take_stale(struct nna_engine_execution *execution, struct faulty_executor *x,
 		       const uint32_t *slots, struct nn_arg *in, uint32_t count)
 {
@@ -632,7 +640,7 @@ static const struct nna_engine_burst faulty_executor = {
 
 /* ---- buffers, which have the layout of clients' memory ---- */
 
-/* A buffer, and a copy of the data that the client last wrote to the buffer. */
+/* Data of a faulty buffer: a copy of what the client last wrote to the buffer. */
 struct faulty_buffer {
 	void *bytes;
 	uint64_t length;
@@ -684,7 +692,7 @@ static const struct nna_engine_buffers faulty_buffers = {
 
 /* ---- caching ---- */
 
-/* The model part of the model that was saved last. */
+/* The model part of the model that the engine saved last. */
 static struct nna_engine_part last_saved;
 
 static enum nn_status faulty_save(const struct nna_engine *engine, const void *prepared,

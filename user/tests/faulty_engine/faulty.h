@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declares the faults of faults.def, and the engine for WRAPS and all faults after WRAPS.
+ * Declares the faults of faults.def, and the engine for the fault WRAPS and all faults after WRAPS.
  */
 #ifndef NN_TESTS_FAULTY_H
 #define NN_TESTS_FAULTY_H
@@ -15,7 +15,7 @@ enum fault {
 	NUM_FAULTS,
 };
 
-/* Makes nnacceld's engine with one fault, which is WRAPS or a fault after WRAPS. */
+/* Makes nnacceld's engine with one fault, namely WRAPS or a fault after WRAPS. */
 void faulty_operations(struct nna_engine *engine, enum fault fault);
 
 #endif /* NN_TESTS_FAULTY_H */

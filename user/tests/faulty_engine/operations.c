@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine of nnacceld with one fault. Most faults concern certain operations. If a model has an
- * operation of the fault, the engine changes the last element of the model's first output.
+ * The engine of nnacceld with one fault from the list in faults.def. Most faults of this engine
+ * concern certain operations. If a model contains an operation that the fault concerns, the engine
+ * changes the last element of the model's first output.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,11 +18,14 @@ static enum fault fault;
 
 /* ---- the models that the fault concerns ---- */
 
-/* Models that were prepared last, and whether they contain an operation of the fault. */
+/*
+ * Models that were prepared last, and whether each model contains an operation that the fault
+ * concerns.
+ */
 static struct hit {
 	const void *prepared;
 	bool is_hit, is_executed;
-	struct nn_output_shape shape;	/* first output's shape in the first execution */
+	struct nn_output_shape shape;	/* shape of the first output in the first execution */
 } hits[MAX_HITS];
 static _Atomic(unsigned int) num_hits;
 
@@ -100,7 +104,10 @@ static bool has_quant8(const struct nn_operand *o)
 	return o->type == NN_TENSOR_QUANT8_ASYMM || o->type == NN_TENSOR_QUANT8_ASYMM_SIGNED;
 }
 
-/* Returns whether the first input is broadcast in a dimension (in_the_middle: not an outer one). */
+/*
+ * Returns whether the first input is broadcast in a dimension; with in_the_middle, only dimensions
+ * count that are neither first nor last.
+ */
 static bool is_broadcast(const struct nn_operand *a, const struct nn_operand *b, bool in_the_middle)
 {
 	uint32_t rank = a->rank < b->rank ? a->rank : b->rank;
@@ -280,8 +287,8 @@ static bool is_hit(const struct hit *hit, const struct nn_subgraph *main, const 
 }
 
 /*
- * Returns whether an input has an integer beyond 2^20 (fault HUGE_INDEX) or a float beyond 64
- * (LARGE_FLOAT).
+ * Returns whether an input has an integer beyond 2^20 (for the fault HUGE_INDEX) or a float beyond
+ * 64 (for LARGE_FLOAT).
  */
 static bool has_large(const struct nn_subgraph *main, const struct nn_execution *e)
 {

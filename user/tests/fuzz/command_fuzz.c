@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes the parser of fetched commands. An accepted command must lie inside the buffer, and the
- * command's arguments inside their grants.
+ * Fuzzes the parser of commands that a session fetches. A command that the parser accepts must lie
+ * inside the buffer, and the command's arguments must lie inside their grants.
  */
 #include <stdlib.h>
 #include <string.h>
 
-/* command.c is the only source file of sessions that works without the kernel's interface. */
+/*
+ * This test includes command.c, the only source file of sessions that works without the kernel's
+ * interface.
+ */
 #include "kit/session/command.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -60,8 +63,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(buffer, data, size);
 	/*
-	 * Every second input gets the right value in the command's size field, because a fuzzer
-	 * rarely finds the right value.
+	 * Every second input gets the right value in the size field of the command, because a
+	 * fuzzer rarely finds the right value.
 	 */
 	if (size >= sizeof(struct nnaccel_cmd) && data[sizeof(struct nnaccel_cmd) - 1] & 1) {
 		uint32_t own = (uint32_t)size;

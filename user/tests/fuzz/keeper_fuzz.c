@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes the keeper of the compilation cache. Three workers (two of them of one user) and an
+ * Fuzzes the keeper of the compilation cache. Three workers (two workers of one user) and an
  * administrator send packets; workers also misuse the memory that the keeper sends. Tables in
- * memory replace the disk, and say which answers are allowed. A single thread does the work of all
- * the keeper's threads, because waking threads takes longer than their work.
+ * memory replace the disk, and determine which answers of the keeper are allowed. A single thread
+ * does the work of all threads of the keeper, because waking threads takes longer than the work.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -18,7 +18,10 @@ static int no_thread(pthread_t *thread, const pthread_attr_t *attributes, void *
 	(void)data;
 	return 0;
 }
-/* This test defines the functions that send and receive packets, without system calls. */
+/*
+ * This test defines the functions that send and receive packets; the functions make no system
+ * calls.
+ */
 #include "kit/cache/message.h"
 
 static int take_packet(int socket, enum message_way way, int flags, struct message *message,
@@ -44,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* One step of a fuzzer's input; after a step of kind PACKET, `size` bytes of a packet follow. */
 struct step {
 	uint8_t worker;
-	uint8_t what;			/* enum act; a number beyond the enum is PACKET, too */
+	uint8_t what;			/* enum act; any larger number means PACKET */
 	uint8_t size;
 	uint8_t byte;
 };
@@ -52,17 +55,17 @@ struct step {
 enum act { PACKET, POKE, UNMAP, RESIZE, HANG_UP, FILL, LATER, LOOK };
 
 static struct worker {
-	int memory;			/* memory that the client got, or -1 */
+	int memory;			/* memory that the worker got, or -1 */
 	uint8_t *map;			/* mapping of `memory`, or NULL */
-	const uint8_t *view;		/* private mapping, which sealing does not affect */
+	const uint8_t *view;		/* private mapping; sealing does not affect it */
 	size_t size, view_size;
-	bool is_filled;			/* set if the client wrote every page of `memory` */
+	bool is_filled;			/* set if the worker wrote every page of `memory` */
 } workers[CLIENTS];
 
 static struct keep *keep;
 static int some_file;			/* stands for sockets */
 
-/* The packet of the client that the keeper serves now, and the keeper's answer. */
+/* The packet of the client whom the keeper serves, and then the answer of the keeper. */
 static struct {
 	const uint8_t *bytes;
 	size_t size;
@@ -78,7 +81,7 @@ static int take_packet(int socket, enum message_way way, int flags, struct messa
 {
 	(void)socket;
 	(void)flags;
-	/* Only a broker sends files, and this test has no broker. */
+	/* Only brokers send files to a keeper, and this test has no broker. */
 	if (file)
 		abort();
 	if (!incoming.size)
@@ -161,7 +164,7 @@ bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 	(void)store;
 	if (!e)
 		return false;
-	/* Half of the files, by a bit of the key, count as not yet verified. */
+	/* Half of the files, selected by a bit of the key, count as not verified yet. */
 	*work = (struct blob_work){ .uid = uid, .blob = e->blob, .done = key[1] % 2 };
 	memcpy(work->key, key, sizeof(work->key));
 	work->file = fcntl(some_file, F_DUPFD_CLOEXEC, 0);
@@ -186,7 +189,10 @@ bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 	return num_plans < ENTRIES;
 }
 
-/* Reads all pages of the memory that a worker stores, which must have the full size. */
+/*
+ * Reads one byte of each page of the memory that a worker stores; the memory must have the full
+ * size.
+ */
 void blob_work_run(struct blob_work *work)
 {
 	uint64_t size = work->blob.model_size + work->blob.data_size;
@@ -258,7 +264,7 @@ bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count)
 	return true;
 }
 
-/* Writes one byte for each hash, instead of a report of the index. */
+/* Writes one byte for each hash into the report of the index, instead of text. */
 bool cache_index_report(struct cache_index *index, int file, uint64_t *count)
 {
 	(void)index;
@@ -358,7 +364,10 @@ static size_t place(size_t i)
 	return FIRST_CLIENT + i;
 }
 
-/* Connects client i at keep->fds[place(i)]; a client that was there moves to the end. */
+/*
+ * Connects client i to the keeper at keep->fds[place(i)], and moves another client at this index to
+ * the end.
+ */
 static void begin(size_t i)
 {
 	workers[i] = (struct worker){ .memory = -1 };
@@ -380,7 +389,7 @@ static void end(size_t i)
 	drop_client(keep, place(i));
 }
 
-/* Resets a client's state, as if it had just connected. */
+/* Resets a client's state to the state after connecting. */
 static void renew(size_t i)
 {
 	struct client *c = keep->clients[place(i)];
@@ -390,7 +399,7 @@ static void renew(size_t i)
 	*c = (struct client){ .uid = uid_of(i), .is_admin = i == ADMIN, .memory = -1 };
 }
 
-/* Receives the keeper's answer; returns the file that came with the answer, or -1. */
+/* Receives the answer of the keeper; returns the file that came with the answer, or -1. */
 static int receive(struct message *answer)
 {
 	if (!told.is_there)
@@ -400,7 +409,7 @@ static int receive(struct message *answer)
 	return told.file;
 }
 
-/* Gives a worker the memory that the keeper sent, and checks the memory's size. */
+/* Gives a worker the memory that the keeper sent, and checks the size of the memory. */
 static void take_memory(struct worker *w, const struct message *request, int memory)
 {
 	struct stat st;
@@ -428,7 +437,10 @@ static void check_answer(size_t i, const struct message *request, bool was_known
 		abort();
 	if (request->kind == CACHE_QUERY && is_yes != was_known)
 		abort();
-	/* The keeper must not store memory with a hole, because reading a hole allocates pages. */
+	/*
+	 * The keeper must not store memory with a hole, because reading the hole would allocate
+	 * pages.
+	 */
 	if (request->kind == CACHE_DONE && is_yes && (w->map || !w->is_filled || !plan))
 		abort();
 	if (request->kind == CACHE_GET && (is_yes != !!plan ||
@@ -441,7 +453,10 @@ static void check_answer(size_t i, const struct message *request, bool was_known
 		close(file);
 }
 
-/* Checks the keeper's answer to an administrator: the number of cleared or existing entries. */
+/*
+ * Checks the keeper's answer to an administrator, which contains the number of cleared or of
+ * existing entries.
+ */
 static void check_admin(const struct message *request, unsigned int old_hashes,
 			unsigned int old_plans)
 {
@@ -465,7 +480,7 @@ static void check_admin(const struct message *request, unsigned int old_hashes,
 	close(file);
 }
 
-/* Does the work that is queued for the keeper's threads. */
+/* Does the work that the keeper has queued for its threads. */
 static void work(void)
 {
 	struct task *t;
@@ -480,8 +495,8 @@ static void work(void)
 }
 
 /*
- * Sends a packet to the keeper. A valid request must get an answer; an invalid packet must make the
- * keeper drop the client.
+ * Sends a packet to the keeper. If the packet is a valid request, the keeper must answer; otherwise
+ * the keeper must drop the client.
  */
 static void send_packet(size_t i, const uint8_t *bytes, size_t size)
 {
@@ -521,14 +536,17 @@ static bool map_it(struct worker *w)
 {
 	if (w->memory >= 0 && !w->map) {
 		w->map = mmap(NULL, w->size, PROT_READ | PROT_WRITE, MAP_SHARED, w->memory, 0);
-		/* Memory that is already stored and sealed cannot be mapped for writing. */
+		/*
+		 * A worker cannot map memory for writing that the keeper has already stored and
+		 * sealed.
+		 */
 		if (w->map == MAP_FAILED)
 			w->map = NULL;
 	}
 	return w->map;
 }
 
-/* Writes one byte of a worker's memory; all other pages of the memory stay unallocated. */
+/* Writes one byte of a worker's memory; other pages of the memory may stay unallocated. */
 static void write_memory(struct worker *w, uint8_t byte)
 {
 	if (map_it(w))
@@ -545,7 +563,7 @@ static void fill_memory(struct worker *w, uint8_t byte)
 	w->is_filled = true;
 }
 
-/* Maps a worker's memory read-only, which sealing the memory later does not prevent. */
+/* Maps a worker's memory read-only; sealing the memory later remains possible. */
 static void look(struct worker *w)
 {
 	void *view;
@@ -559,7 +577,7 @@ static void look(struct worker *w)
 	w->view_size = w->size;
 }
 
-/* Lets so much time pass that no user's requests are deferred. */
+/* Lets so much time pass that the keeper defers no user's requests. */
 static void pay_all(void)
 {
 	for (size_t i = 0; i < keep->num_users; i++)
@@ -602,7 +620,7 @@ static void act(const struct step *step, const uint8_t *packet)
 
 static void set_up(void)
 {
-	static int store;		/* stands for a store; only the address is used */
+	static int store;		/* stands for a store; the test uses only the address */
 
 	some_file = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	keep = keep_begin(-1, -1, NULL, (struct blob_store *)&store);

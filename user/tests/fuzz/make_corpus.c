@@ -2,7 +2,7 @@
 /*
  * Writes the seeds of model_fuzz and plan_cache_fuzz: the tests' sample models and models of single
  * operations, each serialised into a file. The first argument names the folder of the files. The
- * second argument is the number of zero bytes at the beginning of each file (default 0).
+ * second argument is the number of zero bytes that precede each model in its file (default 0).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,13 +29,13 @@ static const struct {
 #define MAX_INPUTS 61
 #define MAX_OUTPUTS 4
 
-/* An operand of an operation: omitted, or an int32 constant, or else an input of the model. */
+/* An operand of an operation: omitted, an int32 constant, or otherwise an input of the model. */
 struct seed_operand {
 	int32_t type;
 	uint32_t rank;
 	uint32_t dims[4];
 	const int32_t *constant;
-	float scale;	/* if 0, set_scale() chooses a scale for a type that needs a scale */
+	float scale;	/* if 0, set_scale() chooses a scale if the type needs a scale */
 	int32_t zero;
 	bool omitted;
 };
