@@ -53,13 +53,16 @@ struct seed_operand {
 #define BYTES(type, scale, zero, rank, ...) \
 	{ type, rank, { __VA_ARGS__ }, numbers, scale, zero }
 #define FOUR(...) __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__
-/* Inputs of an LSTM with 2 inputs and 3 units: weights, peepholes, biases and a projection. */
+/*
+ * Inputs of an LSTM with 2 inputs and 3 units: weights, recurrent weights, peephole weights,
+ * biases, and the weights and bias of a projection.
+ */
 #define LSTM_WEIGHTS \
 	FOUR(NUMBERS(2, 3, 2)), FOUR(NUMBERS(2, 3, 3)), NUMBERS(1, 3), NUMBERS(1, 3), \
 	NUMBERS(1, 3), FOUR(NUMBERS(1, 3)), NUMBERS(2, 3, 3), NUMBERS(1, 3)
 /*
- * Inputs of an LSTM whose weights are inputs of the model, so that each run packs the weights. The
- * optional weights of the first gate are omitted.
+ * Inputs of an LSTM most of whose weights are inputs of the model, so that each run packs the
+ * weights. The optional weights of the LSTM's input gate are constants or omitted.
  */
 #define LSTM_GIVEN \
 	NUMBERS(2, 3, 2), TENSOR(F32, 3, 2), TENSOR(F32, 3, 2), TENSOR(F32, 3, 2), \
@@ -72,8 +75,8 @@ struct seed_operand {
 static const int32_t numbers[32] = { 0x3f800000, 0x40000000, (int32_t)0xbf800000, 0x3f000000 };
 
 /*
- * Models of one operation each. If no output is given, the output has the first input's type and an
- * unknown shape, and the model's plan is not serialised.
+ * Models that have one operation each. If no output is given, the output has the first input's type
+ * and an unknown shape, so the plan of the model is not serialised.
  */
 static const struct single {
 	const char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the seeds of op_fuzz to the folder that the first argument names. Each file describes one
- * operation whose run succeeds.
+ * Writes the seeds of op_fuzz to the folder that the first argument names. Each seed file describes
+ * one operation that runs successfully.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 #include "tests/fuzz/op_seed.h"
 
 /*
- * Operations as text. Operands are separated by spaces, and '>' comes before the outputs. The text
- * of an operand is a type's letter from op_case.h, the dimensions with an x between two of them,
- * '=', and up to four values, which are repeated. An operand without values has the value 1. An
- * operand with '-' in front is omitted.
+ * Operations as text. In an operation's text, spaces separate operands, and '>' precedes the
+ * outputs. An operand's text is a type's letter from op_case.h, the dimensions separated by x, '=',
+ * and up to four values, which are repeated. An operand without '=' has the value 1. The text of an
+ * omitted operand begins with '-'.
  */
 static const struct {
 	const char *op;
@@ -147,7 +147,10 @@ static uint8_t type_of(char letter)
 	return found ? (uint8_t)(found - letters) : NN_UINT32;
 }
 
-/* Stores a value as element `index` of an operand's data, in the operand's type. */
+/*
+ * Converts a value to the type of an operand, and stores the value as element `index` of the
+ * operand's data.
+ */
 static void put(struct os_operand *o, int index, double value)
 {
 	int32_t word = value > INT32_MAX ? INT32_MAX : (int32_t)value;
@@ -176,7 +179,7 @@ static void put(struct os_operand *o, int index, double value)
 	}
 }
 
-/* Fills an operand's data by repeating the given values. */
+/* Fills the data of an operand by repeating the values that the text gives. */
 static const char *read_values(struct os_operand *o, const char *text)
 {
 	int space = sizeof(o->data) / nn_type_info_of(o->type)->element_size, given = 0;
@@ -214,7 +217,7 @@ static const char *read_operand(struct os_operand *o, const char *text, int is_i
 	return read_values(o, text);
 }
 
-/* Sets the scales that QUANTIZED_16BIT_LSTM and operations on boxes require. */
+/* Sets the scales that QUANTIZED_16BIT_LSTM and operations on boxes require of their operands. */
 static void fix_scales(struct os_header *h, struct os_operand *o)
 {
 	for (int i = 0; i < h->num_inputs + h->num_outputs; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes a worker's handling of a client's model. Decodes arbitrary bytes as a model. If the model
- * is valid, checks its operations, compiles the model, and runs it once.
+ * Fuzzes a worker's handling of a client's model. The fuzzer decodes arbitrary bytes as a model. If
+ * a decoded model is valid, the fuzzer checks the operations of the model, compiles the model, and
+ * runs the model once.
  */
 #include "base/clock.h"
 #include "model/extension.h"
@@ -11,8 +12,8 @@
 #define MAX_POOL_SIZE 4096
 
 /*
- * Usually replaces one word of the input and keeps the input's size, because a model whose header
- * has the wrong size is rejected.
+ * Usually replaces one word of the input without changing the input's size, because models with a
+ * wrong size in the header are rejected.
  */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
@@ -25,7 +26,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 /*
- * Registers the extension of the sample models, so that the extension's codes are mapped to this
+ * Registers the extension of the sample models, so that decoding maps the extension's codes to this
  * process's prefix.
  */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -46,8 +47,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 static uint8_t pool_memory[MAX_POOLS][MAX_POOL_SIZE];
 
 /*
- * Gives a model pools of the sizes that its serialised form contains. If a pool is missing, the
- * worker must reject the model.
+ * Gives a model pools whose sizes the serialised form of the model contains. If a pool of the model
+ * is missing, the worker must reject the model.
  */
 static uint32_t offer_pools(const uint8_t *wire, size_t size, struct nn_pool *pools)
 {
@@ -74,7 +75,7 @@ static uint32_t offer_pools(const uint8_t *wire, size_t size, struct nn_pool *po
 
 /*
  * Checks that encoding a decoded model restores the original bytes, except for the prefixes of
- * extensions, because a model has exactly one serialised form.
+ * extensions; a model has exactly one serialised form.
  */
 static void check_round_trip(const struct nn_model *model, const uint8_t *wire, size_t size)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes the execution provider for ONNX Runtime with a node of any operator. The records of the
- * fuzzer's input are the node's inputs, among them hostile constants, and the node's attributes. A
- * quantised node is surrounded by nodes that dequantise and quantise. The provider chooses the
- * nodes that it supports, compiles these nodes, and runs them on the CPU device.
+ * Fuzzes the execution provider for ONNX Runtime with a node of any operator. The fuzzer's input
+ * contains records of the node's inputs, some of which are hostile constants, and of the node's
+ * attributes. Nodes before and after a quantised node dequantise the inputs and quantise the
+ * outputs. The provider chooses the nodes that it supports, compiles these nodes, and runs them on
+ * the CPU device.
  */
 #include "tests/fuzz/records.h"
 #include "tests/onnxruntime_play.h"
 
 enum { MOST = 8, MOST_ATTRIBUTES = 6, MOST_ELEMENTS = 4096 };
 
-/* Flags of the fuzzed node, and of the nodes that follow it. */
+/* Flags that add nodes behind the fuzzed node, or make the shape of its outputs known. */
 enum { QUANTISED_OUT = 1, RELU_BEHIND = 2, SHAPE_KNOWN = 4 };
 
 struct header {
@@ -82,7 +83,10 @@ static const int types[] = {
 
 /* ---- a graph of records ---- */
 
-/* A value of the graph, with the tensor of a constant, or the tensor of an input in a run. */
+/*
+ * A value of the graph, with the tensor of the value if the value is a constant or, in a run, an
+ * input.
+ */
 struct made {
 	struct OrtValueInfo info;
 	struct OrtValue value;
@@ -122,7 +126,10 @@ static struct made *make(int type, size_t rank, const uint8_t *dims)
 	return m;
 }
 
-/* Fills a tensor with as many elements as its shape has; returns false if these are too many. */
+/*
+ * Fills a tensor with as many elements as the tensor's shape has; returns false if the shape has
+ * too many elements.
+ */
 static bool fill(struct made *m, const uint8_t *data, size_t size)
 {
 	size_t count = 1;
@@ -177,7 +184,7 @@ static bool add_scales(struct OrtNode *node, const struct tensor_record *r, int 
 	return fill_constant(zero, r->data, r->zero_type & 0x80 ? sizeof(r->data) : 1);
 }
 
-/* Adds an input of the node; *in is NULL if the record omits the input. */
+/* Adds an input to the fuzzed node; *in is NULL if the record omits the input. */
 static bool add_input(const struct tensor_record *r, const struct OrtValueInfo **in)
 {
 	bool quantised = r->flags & QUANTISED;
@@ -246,7 +253,10 @@ static void add_attribute(struct OrtNode *node, const struct attribute_record *r
 	node->attributes[node->attribute_count++] = a;
 }
 
-/* Adds the outputs of the node. A Relu and a QuantizeLinear may follow a single output. */
+/*
+ * Adds the outputs of the fuzzed node. If the node has a single output, a Relu and a QuantizeLinear
+ * may follow the node.
+ */
 static bool add_outputs(struct OrtNode *node, const struct header *h, const struct tensor_record *r)
 {
 	struct made *out = NULL;
@@ -391,7 +401,7 @@ static void add(uint8_t **at, const void *record, size_t size)
 }
 
 /*
- * Generates a node that is likely to be valid: with inputs of equal or broadcast shapes, lists of
+ * Generates a node that is likely to be valid, with inputs of equal or broadcast shapes, lists of
  * small numbers, and known attributes.
  */
 static size_t generate(uint8_t *data, size_t max_size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes one operation: checks the operation, infers its shapes, and runs it on arbitrary operands.
- * Each operand's buffer has exactly the size of the operand.
+ * Fuzzes one operation: checks the operation, infers the shapes of the outputs, and runs the
+ * operation on arbitrary operands. Each operand's buffer has exactly the size of the operand.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "tests/fuzz/op_seed.h"
 
 #define MAX_OPERANDS 80
-#define MAX_TENSOR 65536	/* maximum number of bytes of an input */
+#define MAX_TENSOR 65536	/* maximum number of bytes of an operation's input */
 #define MAX_OUTPUT 1048576
 #define MAX_CHANNELS 256
 #define MAX_SAMPLES 64
@@ -22,13 +22,16 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 const char *__asan_default_options(void);
 
-/* Lets large allocations fail, because they also fail in a worker's cgroup. */
+/* Makes large allocations fail, because large allocations also fail in a worker's cgroup. */
 const char *__asan_default_options(void)
 {
 	return "allocator_may_return_null=1:max_allocation_size_mb=64:detect_leaks=1";
 }
 
-/* Usually changes one field of the input, so that the records keep their offsets. */
+/*
+ * Usually changes one field of the fuzzer's input, so that the records in the input keep their
+ * offsets.
+ */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
 	static const int32_t words[] = { 0, 1, -1, 2, INT32_MAX, INT32_MIN, 0x7f800000, 0x7fc00000 };
@@ -90,7 +93,7 @@ static void quantise(struct nn_operand *o, const struct os_operand *s)
 	o->scale = scale;
 }
 
-/* Sets one scale of an operand for each channel along a dimension. */
+/* Gives an operand a separate scale for each channel of a dimension. */
 static void quantise_channels(struct nn_operand *o, const struct os_operand *s)
 {
 	o->extra = (struct nn_extra){
@@ -104,8 +107,8 @@ static void quantise_channels(struct nn_operand *o, const struct os_operand *s)
 }
 
 /*
- * Reads an operand from its record. Returns false if no model can contain the operand, or if the
- * operand is too large for this fuzzer. The rank of an output may be unknown.
+ * Reads an operand from the operand's record. Returns false if no model can contain the operand, or
+ * if the operand is too large for this fuzzer. The rank of an output may be unknown.
  */
 static bool read_operand(struct nn_operand *o, const struct os_operand *s, bool is_input)
 {
@@ -189,7 +192,10 @@ static enum nn_status check(struct job *j)
 	return nn_op_check(&scope, &operation, &j->err);
 }
 
-/* Rejects runs that draw many samples, which takes long, because no shape limits the number. */
+/*
+ * Rejects runs that draw many samples, because such runs take long and no shape limits the number
+ * of samples.
+ */
 static bool takes_long(const struct nn_run *r)
 {
 	return r->op->code == ROI_ALIGN && (nn_run_int(r, ROI_SAMPLES, 0) > MAX_SAMPLES ||

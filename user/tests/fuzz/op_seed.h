@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Format of op_fuzz's input: a header, a record for each input, and a record for each output. */
+/*
+ * Format of an input of op_fuzz: a header, a record for each input of the operation, and a record
+ * for each output.
+ */
 #ifndef NN_TESTS_OP_SEED_H
 #define NN_TESTS_OP_SEED_H
 
@@ -7,9 +10,9 @@
 
 #define OS_RANK 4
 
-/* The header's flag OS_SHAPES_OPEN, and the operand's flags OS_OMITTED and OS_TEMPORARY. */
-#define OS_SHAPES_OPEN 1	/* the model does not know the operands' shapes */
-#define OS_OMITTED 1		/* the input is omitted */
+/* Flag of the header: OS_SHAPES_OPEN. Flags of an operand: OS_OMITTED and OS_TEMPORARY. */
+#define OS_SHAPES_OPEN 1	/* the model does not contain the shapes of the operands */
+#define OS_OMITTED 1		/* the operation's input is omitted */
 #define OS_TEMPORARY 1		/* the operation chooses the output's quantisation */
 
 struct os_header {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes the loading of plans. Saves the plan of a model, damages the plan's model part as the
- * fuzzer's input says, and runs the plan if the plan still loads. The plan's data part is random
- * bytes that change while the plan runs. Inputs contain models instead of plans, because a saved
- * plan is valid for one build only.
+ * Fuzzes the loading of saved plans. The fuzzer saves the plan of a model, damages the plan's model
+ * part as the input says, and runs the plan if the plan still loads. Random bytes, which change
+ * while the plan runs, replace the data part of the plan. The fuzzer's inputs contain models
+ * instead of plans, because only the build that saved a plan can load the plan.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,15 +16,15 @@
 #define MAX_DATA_SIZE 65536
 #define MAX_DAMAGE 6
 
-/* Header of a fuzzer's input, which a serialised model without pools follows. */
+/* Header of a fuzzer's input; a serialised model without pools follows the header. */
 struct program {
 	uint8_t seed;
-	uint8_t noise;			/* if 0, the data part is not replaced by noise */
+	uint8_t noise;			/* seed of the data part's noise, or 0 for none */
 	uint8_t num_damage;
 	uint8_t preference;
 	struct {
 		uint16_t at;		/* index of the damaged word in the model part */
-		/* how `value` changes the word. 0: add, 1: replace, 2 to 255: exclusive or */
+		/* how `value` changes the word: 0 adds, 1 replaces, 2 to 255 apply exclusive or */
 		uint8_t how;
 		int8_t value;
 	} damage[MAX_DAMAGE];
@@ -34,7 +34,7 @@ struct program {
 
 _Static_assert(sizeof(struct program) == 32, "what make_corpus writes the seeds behind");
 
-/* Usually changes a byte of the header, and sometimes the model, as model_fuzz does. */
+/* Usually changes a byte of the input's header; sometimes changes the model, as model_fuzz does. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
 	const size_t program = sizeof(struct program), wire = program + sizeof(struct wire_header);
@@ -64,8 +64,8 @@ static struct nn_plan *plan_of(const struct nn_model *model, uint8_t kernels)
 }
 
 /*
- * Damages words of a serialised plan, and sometimes of the data after the plan. If the plan is not
- * serialised, damages the serialised model.
+ * Damages words of a serialised plan, and sometimes words of the data after the serialised plan. If
+ * the model part has no serialised plan, damages the serialised model in the model part.
  */
 static void damage(struct nn_plan_image *image, const struct program *p)
 {
@@ -86,8 +86,8 @@ static void damage(struct nn_plan_image *image, const struct program *p)
 }
 
 /*
- * Makes the header of a damaged plan consistent with the plan, as an attacker would. With a wrong
- * header, most damaged plans would be refused early.
+ * Makes the header of a damaged plan consistent with the damaged plan, as an attacker would. If the
+ * headers were left wrong, loading would reject most damaged plans early.
  */
 static void mend_header(struct nn_plan_image *image, const void *data)
 {
@@ -163,7 +163,7 @@ static void load_and_run(const struct nn_plan_image *image, uint8_t *data, const
 
 	if (nn_plan_load(image->model, image->model_size, data, image->data_size, &options, &plan,
 			 &err)) {
-		/* Loading an undamaged plan fails only if the deadline has passed. */
+		/* Loading a plan without damage fails only if the deadline has passed. */
 		if (!err.message[0] || (!p->num_damage && clock_ns() < options.deadline_ns))
 			abort();
 		return;
@@ -181,9 +181,9 @@ static void load_and_run(const struct nn_plan_image *image, uint8_t *data, const
 }
 
 /*
- * Stores saved plans, which are found by their models. Most inputs have the model of an earlier
- * input, and damage the model's saved plan differently. Compiling and saving a plan takes ten times
- * as long as loading the plan.
+ * Saved plans of models, in a table indexed by a hash of the model. Most inputs contain the model
+ * of an earlier input, and only damage the model's saved plan differently. Compiling and saving a
+ * plan takes ten times as long as loading the plan.
  */
 #define MAX_SAVED 256
 
@@ -191,7 +191,7 @@ static struct saved_plan {
 	uint8_t *wire;			/* serialised model; NULL if the entry is free */
 	size_t wire_size;
 	uint8_t kernels;
-	struct nn_plan_image image;	/* image.model is NULL if the plan cannot be saved */
+	struct nn_plan_image image;	/* image.model is NULL if the plan was not saved */
 	uint8_t *data;
 } saved_plans[MAX_SAVED];
 
@@ -220,7 +220,7 @@ static void save(const struct nn_plan *plan, struct saved_plan *s)
 	nn_plan_image_free(&image);
 }
 
-/* Makes a plan of a model, and saves the plan if it can be saved. */
+/* Makes a plan from a model, and saves the plan if possible. */
 static void make_saved(struct saved_plan *s)
 {
 	struct nn_error err = { "" };
@@ -236,7 +236,10 @@ static void make_saved(struct saved_plan *s)
 	nn_model_free(model);
 }
 
-/* Returns the saved plan of a model. If the model has no saved plan yet, makes and saves one. */
+/*
+ * Returns the saved plan of a model from the table. If the table has no saved plan of the model,
+ * makes and saves a plan.
+ */
 static const struct saved_plan *find_saved(const uint8_t *wire, size_t size, uint8_t kernels)
 {
 	uint32_t hash = kernels;

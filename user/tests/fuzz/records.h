@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared code of the fuzzers of the runtimes' plug-ins. The input of each fuzzer consists of
- * records of bytes. Most mutations change one byte, so that all records keep their offsets.
+ * Common code of the fuzzers for the plug-ins of ONNX Runtime and TensorFlow Lite. The input of
+ * each of these fuzzers consists of records of bytes. Most mutations change one byte, so that all
+ * records of an input keep their offsets.
  */
 #ifndef NN_TESTS_RECORDS_H
 #define NN_TESTS_RECORDS_H
@@ -18,7 +19,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 const char *__asan_default_options(void);
 
-/* Lets large allocations fail, because the memory of an application is limited, too. */
+/* Makes large allocations fail, because the memory of an application is limited, too. */
 const char *__asan_default_options(void)
 {
 	return "allocator_may_return_null=1:max_allocation_size_mb=64:detect_leaks=1:"
@@ -26,7 +27,8 @@ const char *__asan_default_options(void)
 }
 
 /*
- * Discards the log of the library and the plug-ins on stderr, of which libFuzzer has its own copy.
+ * Discards log lines that the library and the plug-ins write to stderr; libFuzzer writes to a copy
+ * of stderr.
  */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -39,7 +41,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return setenv("NNACCEL_LOG", "none", 1);
 }
 
-/* Copies the next bytes of an input to `to`; returns false if too few bytes remain. */
+/* Copies the next bytes of the fuzzer's input to `to`; returns false if too few bytes remain. */
 static bool take(const uint8_t **data, size_t *size, void *to, size_t bytes)
 {
 	if (*size < bytes)
@@ -50,7 +52,7 @@ static bool take(const uint8_t **data, size_t *size, void *to, size_t bytes)
 	return true;
 }
 
-/* Maps a byte to a dimension, which is mostly small. */
+/* Maps a byte to a dimension; most bytes map to small dimensions. */
 static int64_t size_of_dim(uint8_t byte)
 {
 	static const int64_t small[] = { 1, 2, 3, 4, 1, 2, 3, 4, 5, 8, 6, 16, 0, 7, 64, 1 };
@@ -65,10 +67,13 @@ static uint8_t chosen(const uint8_t *list, size_t count)
 	return list[(size_t)random() % count];
 }
 
-/* Chooses one of the given bytes. */
+/* Chooses one of the given bytes at random. */
 #define ANY_OF(...) chosen((const uint8_t[]){ __VA_ARGS__ }, sizeof((uint8_t[]){ __VA_ARGS__ }))
 
-/* Writes records that may be valid; returns the records' size, or 0 if max_size is too small. */
+/*
+ * Writes random records that are likely to be valid; returns the size of the records, or 0 if
+ * max_size is too small.
+ */
 static size_t generate(uint8_t *data, size_t max_size);
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs a fuzz target, without a fuzzer, once with each file of the folder CORPUS, and prints TAP.
+ * Runs a fuzz target without libFuzzer, once with each file of the folder CORPUS, and prints TAP.
  *
  * usage: NAME CORPUS
  */
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 
-/* Replaces libFuzzer's function, which targets' mutators call, and does nothing. */
+/* Replaces the libFuzzer function that the mutators of targets call, and changes nothing. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size)
 {
 	(void)data;
@@ -34,8 +34,8 @@ static int replay(const char *path)
 		return 0;
 	ok = !fseek(file, 0, SEEK_END) && (size = ftell(file)) >= 0 && !fseek(file, 0, SEEK_SET) &&
 	     /*
-	      * The block has exactly the file's size, so that a memory checker detects reads
-	      * beyond the block.
+	      * The memory block has exactly the size of the file, so that a memory checker detects
+	      * reads beyond the block.
 	      */
 	     (data = malloc(size ? size : 1)) && fread(data, 1, size, file) == (size_t)size;
 	fclose(file);

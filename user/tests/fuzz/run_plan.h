@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared code of the fuzzers of models and of saved plans. The functions change a word of a
- * serialised model or plan, and run a plan on arguments that a seed byte determines.
+ * Common code of the fuzzers of models and of saved plans. The functions of run_plan.h change a
+ * word of a serialised model or plan, and run a plan on arguments that a seed byte determines.
  */
 #ifndef NN_TESTS_RUN_PLAN_H
 #define NN_TESTS_RUN_PLAN_H
@@ -15,8 +15,8 @@
 
 #define MAX_ARGS 16
 #define MAX_ARG_SIZE 4096
-#define UNKNOWN_DIM 2		/* value for unknown dimensions of an input */
-#define RUN_NS 20000000		/* time limit of making or loading a plan */
+#define UNKNOWN_DIM 2		/* dimension of an input where the model has none */
+#define RUN_NS 20000000		/* ns that making or loading a plan may take */
 #define EXECUTE_NS 2000000
 #define LOOP_NS 200000
 
@@ -26,9 +26,9 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 const char *__asan_default_options(void);
 
 /*
- * Lets large allocations fail, because they also fail in a worker's cgroup. Reports name only two
- * callers of an allocation, because unwinding is slow; ASAN_OPTIONS=malloc_context_size=30 shows
- * more callers.
+ * Makes large allocations fail, because large allocations also fail in a worker's cgroup. The
+ * sanitizer's reports name only two callers of an allocation, because unwinding is slow;
+ * ASAN_OPTIONS=malloc_context_size=30 shows more callers.
  */
 const char *__asan_default_options(void)
 {
@@ -36,7 +36,10 @@ const char *__asan_default_options(void)
 	       "malloc_context_size=2";
 }
 
-/* Replaces one word after the first `header` bytes. Returns false if no word follows the header. */
+/*
+ * Replaces one word of the data after the first `header` bytes. Returns false if no word follows
+ * the header.
+ */
 static bool replace_word(uint8_t *data, size_t size, size_t header)
 {
 	uint32_t word;
@@ -66,7 +69,10 @@ static bool replace_word(uint8_t *data, size_t size, size_t header)
 
 static uint8_t arg_memory[2 * MAX_ARGS][MAX_ARG_SIZE];
 
-/* Sets the argument for an input. Returns false if the input is larger than MAX_ARG_SIZE. */
+/*
+ * Sets the argument of an execution for an input of the model. Returns false if the input's tensor
+ * is larger than MAX_ARG_SIZE.
+ */
 static bool set_input(const struct nn_operand *o, uint8_t *memory, struct nn_arg *arg)
 {
 	struct nn_operand known = *o;
@@ -107,7 +113,7 @@ static void run_plan(const struct nn_plan *plan, uint8_t seed)
 	for (i = 0; i < s->num_inputs; i++)
 		if (!set_input(&s->operands[s->inputs[i]], arg_memory[i], &inputs[i]))
 			return;
-	/* Outputs sometimes have odd addresses or too few bytes. */
+	/* Give outputs sometimes odd addresses or too few bytes. */
 	for (i = 0; i < s->num_outputs; i++)
 		outputs[i] = (struct nn_arg){
 			.data = arg_memory[MAX_ARGS + i] + seed % 2,

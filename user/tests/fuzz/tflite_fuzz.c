@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fuzzes the delegate for TensorFlow Lite with a node of any operation. The fuzzer's input has the
- * node's parameters and records of its tensors, among them hostile constants. If the delegate
- * supports the node, the node is compiled and run on the CPU device.
+ * parameters of the node, and records of the node's tensors, some of which are hostile constants.
+ * If the delegate supports the node, the delegate compiles the node and runs it on the CPU device.
  */
 #include "tests/fuzz/records.h"
 #include "tests/tflite_play.h"
@@ -10,8 +10,8 @@
 enum { MOST_TENSORS = 30, MOST_RANK = 8, MOST_SCALES = 8, CODES = 170 };
 
 /*
- * Flags of the node: it has intermediate results, a RELU follows it, a second run has another
- * shape, it has no parameters.
+ * Flags of the fuzzed node: INTERMEDIATES (intermediate results), RELU_BEHIND (a RELU follows),
+ * RESHAPED (a second run has another shape), NO_PARAMS (no parameters).
  */
 enum { INTERMEDIATES = 1, RELU_BEHIND = 2, RESHAPED = 4, NO_PARAMS = 8 };
 
@@ -35,7 +35,7 @@ static const int types[] = {
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-/* Quantisation parameters to which the tensors point. */
+/* Quantisation parameters; the tensors point to these parameters. */
 static struct {
 	struct {
 		int size;
@@ -68,7 +68,7 @@ static void quantise(struct tfl_tensor *t, int i, const struct tensor_record *r)
 	t->quantization.params = &now.affine[i];
 }
 
-/* Adds a tensor whose memory has the size that its type and shape require. */
+/* Adds a tensor whose memory has the size that the tensor's type and shape require. */
 static int add_tensor(struct world *w, const struct tensor_record *r)
 {
 	int dims[MOST_RANK], i;
@@ -144,8 +144,8 @@ static void run(struct world *w)
 }
 
 /*
- * Halves the first dimension of all tensors that are not constants, as applications do that resize
- * tensors.
+ * Halves the first dimension of all tensors that are not constants, as an application does when it
+ * resizes tensors.
  */
 static void resize_again(struct world *w)
 {
