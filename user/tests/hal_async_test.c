@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests fenced executions and executions by io_uring on the installed engine: results, chains of
- * executions, times, errors, time limits, and signals that interrupt a waiting call. Needs
- * /dev/nnaccel and a running nnacceld.
+ * executions, times, errors, time limits, and interruptions by signals. Needs /dev/nnaccel and a
+ * running nnacceld.
  */
 #include <liburing.h>
 #include <poll.h>
@@ -19,12 +19,12 @@
 #include "tests/model_samples.h"
 
 #define LENGTH	4096
-#define SIZE	16	/* size of a tensor of sample_add() in bytes */
+#define SIZE	16	/* number of bytes of a tensor of sample_add() */
 #define DEPTH	32
 #define LINKS	20
 #define SIGNALLED 200	/* minimum number of executions, and of signals, in test_signals() */
 
-/* A request for sample_add(), whose input and output are at different offsets of one memory. */
+/* A request for sample_add(); input and output lie at different offsets of the same memory. */
 struct add {
 	struct nna_argument in;
 	struct nna_argument out;
@@ -68,7 +68,7 @@ static int end(void **state)
 	return tear_down(state);
 }
 
-/* Waits for the end of a fenced execution, and returns its status. */
+/* Waits for the end of a fenced execution, and returns the status of the execution. */
 static enum nn_status await(int fence)
 {
 	struct pollfd poll_fd = { .fd = fence, .events = POLLIN };
@@ -109,8 +109,8 @@ static void test_fence(void **state)
 }
 
 /*
- * Each execution of a chain adds to the result of the previous execution. The test waits only for
- * the last execution.
+ * Each execution of the chain adds to the result of the previous execution of the chain. The test
+ * waits only for the last execution of the chain.
  */
 static void test_chain(void **state)
 {
@@ -134,8 +134,8 @@ static void test_chain(void **state)
 }
 
 /*
- * Tests a chain of executions with buffers that the client never maps. The test fills only the
- * first buffer and reads only the last buffer.
+ * Tests a chain of executions on buffers, which the client never maps. The test writes only the
+ * first buffer of the chain and reads only the last buffer.
  */
 static void test_chain_over_buffers(void **state)
 {
@@ -197,7 +197,10 @@ static void test_fence_refusals(void **state)
 	a.out.offset = LENGTH;
 	assert_int_equal(nna_execute_fenced(prepared, &a.request, NULL, NULL, &fence, &err),
 			 NN_INVALID_ARGUMENT);
-	/* An execution is rejected if neither the model nor the request has the output's shape. */
+	/*
+	 * An execution is rejected if neither the model nor the request specifies the output's
+	 * shape.
+	 */
 	sample_reshape(&b);
 	check(nna_prepare_model(device, &b.model, NULL, NULL, &reshape, &err));
 	set_add(&a, 0, 64);
@@ -220,8 +223,8 @@ static void test_fence_refusals(void **state)
 }
 
 /*
- * An execution that cannot be computed ends with an error, and so does each execution that depends
- * on the failed execution.
+ * An execution that fails ends with an error, and each execution that depends on the failed
+ * execution ends with an error, too.
  */
 static void test_fence_failure(void **state)
 {
@@ -259,7 +262,7 @@ static uint64_t count_executions(void)
 	return info.executions;
 }
 
-/* Signals that interrupt system calls change no results, and do not repeat any execution. */
+/* Signals that interrupt system calls neither change results nor make an execution run twice. */
 static void test_signals(void **state)
 {
 	const struct itimerval often = { { 0, 1000 }, { 0, 1000 } }, never = { { 0, 0 }, { 0, 0 } };
@@ -284,7 +287,10 @@ static void test_signals(void **state)
 
 /* ---- limits of time ---- */
 
-/* Checks the status of an overdue execution, which on a busy machine may not even have begun. */
+/*
+ * Checks the status of an execution whose deadline has passed; on a busy machine the execution may
+ * not even have begun.
+ */
 static void assert_late(enum nn_status status)
 {
 	assert_true(status == NN_MISSED_DEADLINE_TRANSIENT ||
@@ -292,8 +298,8 @@ static void assert_late(enum nn_status status)
 }
 
 /*
- * A WHILE loop runs until its deadline. The worker stops the loop between two operations, and the
- * worker is not killed.
+ * A WHILE loop runs until its deadline. The worker stops the WHILE loop between two operations, and
+ * survives.
  */
 static void test_deadline_while_running(void **state)
 {
@@ -357,7 +363,10 @@ static void submit(struct nna_submission *submission)
 	check(nna_submission_prepare(submission, io_uring_get_sqe(&ring), &err));
 }
 
-/* Returns the result of the next completion of the io_uring, and sets *submission. */
+/*
+ * Returns the result of the next completion of the io_uring, and stores the completed submission in
+ * *submission.
+ */
 static int reap(struct nna_submission **submission)
 {
 	struct io_uring_cqe *cqe;

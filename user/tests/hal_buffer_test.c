@@ -103,7 +103,7 @@ static struct nna_buffer *allocate(struct nna_prepared_model *p, uint32_t *token
 	return allocate_for(p, 2, 1, token);
 }
 
-/* Adds two buffers, and writes the sum to a third buffer. */
+/* Adds the contents of two buffers, and writes the sum to a third buffer. */
 static enum nn_status add(struct nna_prepared_model *p, uint32_t x, uint32_t y, uint32_t sum,
 			  struct nna_output_shape *shape)
 {
@@ -186,7 +186,10 @@ static void test_roles(void **state)
 		nna_prepared_model_free(models[i]);
 }
 
-/* Each buffer has its own token while it lives; the token of a freed buffer is invalid. */
+/*
+ * Each buffer has its own token as long as the buffer exists; the token of a freed buffer is
+ * invalid.
+ */
 static void test_tokens(void **state)
 {
 	struct nna_prepared_model *p = prepare_add(COUNT);
@@ -271,13 +274,18 @@ static void test_execute(void **state)
 	check(nna_buffer_read(c, sum, SIZE, &err));
 	for (int i = 0; i < COUNT; i++)
 		assert_true(sum[i] == 2 * data[i]);
-	/* One buffer may be two inputs of an execution, but not an input and an output. */
+	/*
+	 * One buffer may be two inputs of the same execution, but not both an input and an output.
+	 */
 	check(add(p, z, z, x, NULL));
 	check(nna_buffer_read(a, sum, SIZE, &err));
 	assert_true(sum[1] == 4 * data[1]);
 	assert_int_equal(add(p, x, y, x, NULL), NN_INVALID_ARGUMENT);
 	check(nna_buffer_read(a, sum, SIZE, &err));
-	/* An execution is rejected if its buffers were made for another model. */
+	/*
+	 * An execution is rejected if the buffers were made for another model than the executed
+	 * model.
+	 */
 	assert_int_equal(add(other, x, y, z, NULL), NN_INVALID_ARGUMENT);
 	nna_buffer_free(a);
 	nna_buffer_free(b);
@@ -287,8 +295,8 @@ static void test_execute(void **state)
 }
 
 /*
- * One execution may have both memories and buffers as arguments. An execution is rejected if the
- * argument for a buffer sets fields that apply only to memories.
+ * An execution may have memories and buffers as arguments at the same time. An execution is
+ * rejected if an argument that is a buffer sets fields that apply only to memories.
  */
 static void test_arguments(void **state)
 {
@@ -328,7 +336,7 @@ static void test_arguments(void **state)
 }
 
 /*
- * Each write sets the unknown dimensions of a buffer, and the buffer's memory grows if the new
+ * Each write specifies the unknown dimensions of a buffer, and the buffer's memory grows if the new
  * dimensions need more memory.
  */
 static void test_open_shapes(void **state)
@@ -362,7 +370,7 @@ static void test_open_shapes(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* If an argument is a buffer, a burst executes the request by an ioctl, not by its rings. */
+/* A request with a buffer as argument is executed by an ioctl, not by the burst's rings. */
 static void test_burst(void **state)
 {
 	struct nna_prepared_model *p = prepare_add(COUNT);
@@ -393,9 +401,9 @@ static void test_burst(void **state)
 }
 
 /*
- * If the worker dies, buffers keep their contents, but lose their roles, because the models are
- * lost. With NN_TEST_LAYOUT, the engine stores buffers in a layout of its own. With
- * NN_TEST_THREADS, the engine has no worker that can die.
+ * If the worker dies, buffers keep their contents but lose their roles, because the models of the
+ * roles are lost. If NN_TEST_LAYOUT is set, the engine stores buffers in a layout that the engine
+ * chooses. If NN_TEST_THREADS is set, the engine has no worker that can die.
  */
 static void test_death(void **state)
 {
@@ -486,8 +494,8 @@ static struct nna_prepared_model *prepare_lstm(void)
 }
 
 /*
- * Runs the LSTM with its states in this process's memory. The memory contains x, the states, the
- * scratch buffer, the new states and the output, in this order.
+ * Runs the LSTM with the LSTM's states in this process's memory. The memory contains x, the two
+ * states, the scratch buffer, the two new states and the output, in this order.
  */
 static void lstm_by_hand(struct nna_prepared_model *p, float *state)
 {
@@ -529,11 +537,11 @@ static void put(const char *path, const char *text)
 	close(fd);
 }
 
-/* Numbers of traced events of this process since tracing began. */
+/* Numbers of this process's events that were traced since tracing began. */
 struct seen {
-	unsigned long executions;	/* number of queued executions */
+	unsigned long executions;	/* number of executions that were queued */
 	unsigned long copies;		/* number of copies to or from buffers */
-	unsigned long pools;		/* number of new objects of all kinds */
+	unsigned long pools;		/* number of new objects of the module */
 	unsigned long maps;		/* number of mmap() calls */
 };
 
@@ -552,8 +560,8 @@ static void trace_begin(void)
 }
 
 /*
- * The filter set_event_pid is not used, because it changes code of the scheduler (scripts/vm). A
- * line of the trace begins with " NAME-PID   [CPU]".
+ * The test does not use the filter set_event_pid, because this filter changes code of the scheduler
+ * (scripts/vm). Each line of the trace begins with " NAME-PID [CPU]".
  */
 static void trace_end(struct seen *seen)
 {
@@ -577,7 +585,7 @@ static void trace_end(struct seen *seen)
 	rmdir(INSTANCE);
 }
 
-/* Returns how many bytes the kernel has copied at this process's request. */
+/* Returns how many bytes the kernel has copied for the contexts of this process. */
 static unsigned long long copied(void)
 {
 	unsigned long long sum = 0, n;
@@ -656,7 +664,7 @@ static void test_lstm_chain(void **state)
 		check(nna_execute(p, &r, NULL, NULL, &err));
 	}
 	trace_end(&seen);
-	/* The kernel's trace shows the executions, but no copies. */
+	/* The kernel's trace shows the executions of the LSTM, but no copies. */
 	assert_int_equal(seen.executions, STEPS);
 	assert_int_equal(seen.copies, 0);
 	assert_int_equal(seen.pools, 0);
@@ -680,7 +688,9 @@ static void test_lstm_chain(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Freeing buffers in a forked child waits for no lock that the parent held at the fork. */
+/*
+ * When a forked child frees buffers, the child waits for no lock that the parent held at the fork.
+ */
 static void test_free_in_a_child(void **state)
 {
 	struct nna_prepared_model *p = prepare_add(COUNT);

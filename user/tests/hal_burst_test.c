@@ -38,15 +38,15 @@
 #define PAGE		4096
 #define RUNS		200
 #define THREADS		4
-#define MANY		how_often(200, 30)	/* number of bursts that are open together */
-#define IDLE		how_often(1000, 30)	/* number of idle bursts */
+#define MANY		how_often(200, 30)	/* number of bursts that exist at the same time */
+#define IDLE		how_often(1000, 30)	/* number of bursts that idle together */
 #define BYTE_STEP	(uint32_t)how_often(1, 9)	/* in a packet */
 #define MUTATIONS	(uint32_t)how_often(300, 10)
 #define WRITES		300	/* into a ring */
 #define LONG_NS		UINT64_C(3600000000000)
 
 /*
- * Prepares a model that adds two vectors of `count` elements. If `count` is 0, the request
+ * Prepares a model that adds two vectors of `count` elements. If `count` is 0, each request
  * determines the number of elements.
  */
 static struct nna_prepared_model *prepare(uint32_t count)
@@ -55,7 +55,7 @@ static struct nna_prepared_model *prepare(uint32_t count)
 	uint32_t x, y, none, sum;
 	struct model_builder b;
 
-	/* Skip: the sample engine does not support unknown dimensions. */
+	/* Skip the test, because the sample engine does not support unknown dimensions. */
 	if (!count && getenv("NN_TEST_SAMPLE"))
 		skip();
 	mb_init(&b);
@@ -86,7 +86,10 @@ static struct nna_memory *alloc(void)
 	return m;
 }
 
-/* Adds the two vectors at the start of a memory, and writes the sum after the two vectors. */
+/*
+ * Adds the two vectors at the start of a memory by a burst, and writes the sum after the two
+ * vectors.
+ */
 static enum nn_status add(struct nna_burst *b, struct nna_memory *m,
 			  const struct nna_execute_options *options, struct nna_timing *timing)
 {
@@ -97,7 +100,10 @@ static enum nn_status add(struct nna_burst *b, struct nna_memory *m,
 	return nna_burst_execute(b, &r, options, NNA_SIZED(nna_results, .timing = timing), NULL);
 }
 
-/* Fills two vectors with numbers, adds the vectors, and returns the number of wrong sums. */
+/*
+ * Fills two vectors with numbers, adds the vectors by a burst, and returns the number of wrong
+ * sums.
+ */
 static int add_numbers(struct nna_burst *b, struct nna_memory *m, float from)
 {
 	float *data = nna_memory_map(m, NULL);
@@ -140,7 +146,10 @@ static void test_executions(void **state)
 	nna_memory_free(m);
 }
 
-/* The client and the worker look up a memory once, and release it when the client frees it. */
+/*
+ * The client and the worker look up a memory only once, and release the memory when the client
+ * frees it.
+ */
 static void test_memory_frees_its_slots(void **state)
 {
 	struct nna_prepared_model *p = prepare(COUNT);
@@ -163,7 +172,7 @@ static void test_memory_frees_its_slots(void **state)
 		check(nna_device_get_context_info(device, &after, &err));
 	} while (after.pool_bytes == before.pool_bytes);
 	assert_int_equal(after.pool_bytes, before.pool_bytes - PAGE);
-	/* A new memory at the address of the freed memory gets a new slot. */
+	/* A new memory that has the address of the freed memory gets a new slot. */
 	m = alloc();
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(add_numbers(b[i], m, 3), 0);
@@ -242,7 +251,7 @@ static void test_timing(void **state)
 	nna_memory_free(m);
 }
 
-/* An ioctl executes requests that do not fit into the burst's ring. */
+/* Requests that do not fit into the burst's ring are executed by an ioctl. */
 static void test_fallback(void **state)
 {
 	struct nna_execute_options options = { .size = sizeof(options),
@@ -290,7 +299,10 @@ static void test_wrong_requests(void **state)
 	r.num_inputs = 1;
 	assert_int_equal(nna_burst_execute(b, &r, NULL, NULL, &err),
 			 NN_INVALID_ARGUMENT);
-	/* A burst and an ioctl report an invalid request with the same message of the worker. */
+	/*
+	 * For an invalid request, a burst and an ioctl report the same message, which the worker
+	 * wrote.
+	 */
 	assert_int_equal(nna_execute(p, &r, NULL, NULL, &plain), NN_INVALID_ARGUMENT);
 	assert_int_equal(strncmp(err.message, "burst: ", 7), 0);
 	assert_int_equal(strncmp(plain.message, "execute: ", 9), 0);
@@ -307,7 +319,7 @@ static void test_wrong_requests(void **state)
 	nna_memory_free(m);
 }
 
-/* Both the library and the worker refuse an output in memory that is only readable. */
+/* The library refuses an output in read-only memory, and so does the worker. */
 static void test_read_only_memory(void **state)
 {
 	const struct nna_argument in[] = { { .length = SIZE }, { .offset = SIZE, .length = SIZE } };
@@ -341,8 +353,8 @@ struct looping {
 };
 
 /*
- * Executes a WHILE loop that counts up to the third number of the memory, and writes its results to
- * the fourth and fifth number.
+ * Executes a WHILE loop that counts up to the third number of the memory, and stores the results of
+ * the loop as the fourth and fifth number.
  */
 static void *loop_main(void *arg)
 {
@@ -370,7 +382,7 @@ static struct nna_prepared_model *prepare_loop(void)
 	return p;
 }
 
-/* While the WHILE loop runs until its timeout, the burst is busy. */
+/* As long as the WHILE loop runs, the burst is busy. */
 static void test_one_at_a_time(void **state)
 {
 	struct nna_prepared_model *p = prepare_loop();
@@ -455,8 +467,8 @@ static void test_many(void **state)
 }
 
 /*
- * Returns the CPU time in ns that a worker uses in a second; -1 if the kernel does not count CPU
- * time.
+ * Returns the CPU time in ns that a worker uses in one second, or -1 if the kernel does not count
+ * CPU time.
  */
 static int64_t cpu_time_in_a_second(pid_t worker)
 {
@@ -466,7 +478,7 @@ static int64_t cpu_time_in_a_second(pid_t worker)
 	return used_ns < 0 ? -1 : workers_cpu_time(worker) - used_ns;
 }
 
-/* Uses many bursts, and then measures the worker's CPU time while these bursts are idle. */
+/* Executes in many bursts, and then measures the worker's CPU time while these bursts are idle. */
 static void test_idle(void **state)
 {
 	const struct rlimit files = { 2 * IDLE, 2 * IDLE };
@@ -488,7 +500,7 @@ static void test_idle(void **state)
 	worker = workers_find();
 	used_ns = workers_cpu_time(worker);
 	/*
-	 * Without a kernel that measures CPU times precisely, the test only shows that many bursts
+	 * If the kernel does not measure CPU times precisely, the test only shows that many bursts
 	 * can be open.
 	 */
 	if (getenv("NN_TEST_THREADS"))
@@ -498,8 +510,8 @@ static void test_idle(void **state)
 	else
 		assert_true(used_ns > 0);
 	/*
-	 * The worker's threads poll the ring of a burst only for a moment. A thread that polled
-	 * without end would use more CPU time than a tenth of a second.
+	 * The worker's threads poll the ring of an idle burst only for a moment. A worker thread
+	 * that polled without end would use more than a tenth of a second of CPU time.
 	 */
 	while ((used_ns = cpu_time_in_a_second(worker)) >= (int64_t)NS_PER_S / 10)
 		;
@@ -532,7 +544,7 @@ static void *map_region(int fd, uint64_t offset, size_t length, int prot)
 	return base;
 }
 
-/* Maps the rings of the process's only burst. libnnaccel must not use the burst meanwhile. */
+/* Maps the rings of this process's only burst, which libnnaccel must not use meanwhile. */
 static void hostile_open(struct hostile *h, struct nna_prepared_model *p)
 {
 	const struct nnaccel_burst_status *status;
@@ -565,7 +577,7 @@ static void hostile_close(struct hostile *h)
 	munmap(h->regions[3], PAGE);
 }
 
-/* Makes a request with dimensions, whose only error is that its slot is unknown. */
+/* Makes a request with dimensions; the only error in the request is that the slot is unknown. */
 static void hostile_request(struct hostile *h)
 {
 	struct nnaccel_arg args[3] = {
@@ -602,7 +614,10 @@ static void hostile_send(struct hostile *h)
 	}
 }
 
-/* Sends packets with one wrong byte, each byte in turn, and then packets with random bytes. */
+/*
+ * Sends packets each of which has one wrong byte at another offset, and then packets of random
+ * bytes.
+ */
 static void test_hostile_packets(void **state)
 {
 	struct nna_prepared_model *p = prepare(COUNT);
@@ -635,7 +650,7 @@ static void test_hostile_packets(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Overwrites every word of the ring's control page and lines while the worker reads them. */
+/* Overwrites every word of the ring's control page and lines while the worker reads these words. */
 static void test_hostile_rings(void **state)
 {
 	struct nna_prepared_model *p = prepare(COUNT);
@@ -676,7 +691,7 @@ static void test_dead_worker(void **state)
 
 	(void)state;
 	assert_int_equal(add_numbers(b, m, 1), 0);
-	/* Stop here if threads serve clients, because there is no worker to kill. */
+	/* Skip the rest if threads serve clients, because there is no worker to kill. */
 	if (getenv("NN_TEST_THREADS"))
 		goto out;
 	start = clock_ns();
@@ -695,7 +710,7 @@ out:
 	nna_prepared_model_free(p);
 }
 
-/* The worker dies during an execution for whose end the client sleeps. */
+/* The worker dies during an execution while the client sleeps until the execution's end. */
 static void test_death_during_execution(void **state)
 {
 	struct nna_prepared_model *p = prepare_loop();

@@ -3,10 +3,10 @@
  * Tests the compilation cache through the module and the engine. Needs /dev/nnaccel, a running
  * nnacceld, and root, because the test becomes another user.
  *
- * hal_cache_test store|load|replace FOLDER: `store` saves entries in the folder, and `load` loads
- * the entries in a later run. `replace` checks that entries of another build are refused, and
- * replaces the entries. The caller changes the engine between two runs. hal_cache_test TEST runs
- * only tests whose names match TEST, which may have wildcards.
+ * hal_cache_test store|load|replace FOLDER: With `store`, the test saves entries in the folder;
+ * with `load`, a later run loads the entries. With `replace`, the test checks that the engine
+ * refuses entries of another build, and replaces the entries. The caller changes the engine between
+ * two runs, and "hal_cache_test TEST" runs only tests whose names match the pattern TEST.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -42,10 +42,10 @@
 #define PROCESSES	3
 #define ROUNDS		how_often(6, PROCESSES)
 #define FLIPS		how_often(300, 8)
-#define CHAIN		1000	/* number of operations of a large model */
-#define BIT_STEP	how_often(1, 151)	/* distance between flipped bits; an odd number */
-#define SAMPLE		how_often(1000, 15)	/* number of flipped bits in a large entry */
-#define KEEPER_LIFE_S	11	/* age in s from which on a dead keeper is replaced at once */
+#define CHAIN		1000	/* number of operations of the large model */
+#define BIT_STEP	how_often(1, 151)	/* distance between two flipped bits; odd */
+#define SAMPLE		how_often(1000, 15)	/* number of flipped bits in the large entry */
+#define KEEPER_LIFE_S	11	/* keeper's age in s from which a dead keeper is replaced at once */
 
 /* ---- saving and loading ---- */
 
@@ -94,8 +94,8 @@ static void test_another_worker(void **state)
 }
 
 /*
- * Runs a function in a child process that opens the device itself; returns the function's result,
- * which is 0 for success.
+ * Runs a function in a child process, with a device that the child opens; returns the function's
+ * result, which is 0 for success.
  */
 static int in_child(int (*act)(struct nna_device *d, void *data), void *data)
 {
@@ -140,8 +140,8 @@ static void test_another_process(void **state)
 }
 
 /*
- * Adds a process's mappings of a file, in kilobytes, to two sums: of private pages, and of pages
- * shared with other processes.
+ * Adds the sizes in kilobytes of a process's mappings of a file to two sums: private pages, and
+ * pages that other processes share.
  */
 static void add_shares(const char *process, const char *file, long *own, long *shared)
 {
@@ -164,7 +164,7 @@ static void add_shares(const char *process, const char *file, long *own, long *s
 		fclose(f);
 }
 
-/* Sums, over all processes, the private and the shared pages of a file in kilobytes. */
+/* Sums the private and the shared pages of a file, in kilobytes, over all processes. */
 static void read_shares(const char *file, long *own, long *shared)
 {
 	const struct dirent *e;
@@ -178,7 +178,7 @@ static void read_shares(const char *file, long *own, long *shared)
 		closedir(proc);
 }
 
-/* Two workers that load one cache entry share one copy of the weights. */
+/* Two workers that load the same cache entry share one copy of the weights. */
 static void test_shared_weights(void **state)
 {
 	struct nna_prepared_model *p, *q;
@@ -273,7 +273,7 @@ static void test_other_tokens(void **state)
 	entry_close(&e);
 }
 
-/* Flips one bit after the other, with a distance of `step`; the damaged entry must not load. */
+/* Flips single bits at a distance of `step`; the entry with the flipped bit must not load. */
 static void flip_bits(const struct entry *e, off_t step)
 {
 	off_t size = size_of(e->model);
@@ -361,7 +361,7 @@ static void test_bits_of_a_large_model(void **state)
 	assert_loads(&e, 1);
 	bits = 8 * size_of(e.model);
 	assert_true(bits > 8 * 16 * PAGE);
-	/* With an odd step, the flipped bits have all positions in a byte. */
+	/* Because the step is odd, the flipped bits have all positions in a byte. */
 	flip_bits(&e, (bits / SAMPLE) | 1);
 	assert_loads(&e, 1);
 	print_message("a model file of %ld bytes\n", (long)(bits / 8));
@@ -384,7 +384,7 @@ static void test_other_lengths(void **state)
 		assert_refused(&e, NN_GENERAL_FAILURE);
 	}
 	assert_int_equal(ftruncate(e.data, data), 0);
-	/* An entry is refused if its files have the right lengths but wrong contents. */
+	/* The engine refuses an entry whose files have the right lengths but wrong contents. */
 	assert_refused(&e, NN_GENERAL_FAILURE);
 	save(&e, 2);
 	assert_int_equal(pwrite(e.data, zeroes, sizeof(zeroes), data), sizeof(zeroes));
@@ -399,7 +399,10 @@ static void test_other_lengths(void **state)
 	entry_close(&e);
 }
 
-/* If an entry's data file is changed, the entry is rejected, or only the results change. */
+/*
+ * If an entry's data file is changed, either the entry is rejected, or only the results of the
+ * model change.
+ */
 static void test_changed_data(void **state)
 {
 	struct nna_prepared_model *p;
@@ -431,8 +434,8 @@ static void test_changed_data(void **state)
 }
 
 /*
- * If the data file of a loaded entry shrinks, the worker survives. The model's executions fail,
- * unless the worker had read the data before.
+ * If the data file of a loaded entry shrinks, the worker survives. Executions of a model whose data
+ * file has shrunk fail, unless the worker had read the data before.
  */
 static void test_data_shrinks(void **state)
 {
@@ -457,7 +460,7 @@ static void test_data_shrinks(void **state)
 
 /* ---- other users ---- */
 
-/* Becomes the user nobody, who may open the device. */
+/* Becomes the user "nobody", who may open the device. */
 static bool become_nobody(void)
 {
 	struct stat node;
@@ -475,7 +478,7 @@ static int load_as_nobody(struct nna_device *d, void *data)
 	(void)d;
 	if (!become_nobody() || nna_device_open(NULL, &mine, NULL))
 		return 1;
-	/* The user nobody cannot load root's entry, under any name. */
+	/* The user nobody cannot load root's entry, even with the right token. */
 	if (nna_prepare_model_from_cache(mine, &e->cache, NULL, &p, NULL) != NN_GENERAL_FAILURE)
 		return 2;
 	own = *e;
@@ -500,7 +503,9 @@ static void test_other_users(void **state)
 	assert_int_equal(fchmod(e.model, 0666) | fchmod(e.data, 0666), 0);
 	save(&e, 2);
 	assert_int_equal(in_child(load_as_nobody, &e), 0);
-	/* Root refuses files that contain an entry of another user under root's token. */
+	/*
+	 * For root, loading fails if the files contain an entry of another user under root's token.
+	 */
 	assert_refused(&e, NN_GENERAL_FAILURE);
 	save(&e, 2);
 	assert_loads(&e, 2);
@@ -555,7 +560,7 @@ static void test_many_processes(void **state)
 	entry_close(&e);
 }
 
-/* The files of a loaded model are locked against writers. */
+/* While a model that was loaded from files is in use, the files are locked against writers. */
 static void test_in_use(void **state)
 {
 	struct nna_prepared_model *p, *other;
@@ -628,7 +633,10 @@ static struct nna_prepared_model *prepare_cached(struct nna_device *d, float dia
 	return p;
 }
 
-/* Becomes another user, prepares a cached model, reports the result, and waits for a kill. */
+/*
+ * Becomes another user, prepares a model that is cached, reports the result, and waits until the
+ * parent kills the process.
+ */
 static void prepare_as_nobody(int answer)
 {
 	struct nna_prepared_model *p = NULL;
@@ -643,7 +651,7 @@ static void prepare_as_nobody(int answer)
 	_exit(1);
 }
 
-/* A second user gets an entry of its own, although root has an entry of the same model. */
+/* A second user gets a separate entry, although root has an entry of the same model. */
 static void check_nobody(int cached)
 {
 	int answer[2];
@@ -669,7 +677,7 @@ static void test_cached(void **state)
 	int before = count_cached();
 
 	(void)state;
-	/* A model is not cached unless its client asks for caching. */
+	/* A model is not cached unless the client that prepares the model asks for caching. */
 	p = prepare(device, NULL, 6);
 	nna_prepared_model_free(p);
 	p = prepare_cached(device, 6);
@@ -677,8 +685,8 @@ static void test_cached(void **state)
 	assert_int_equal(count_mapped(), 0);
 	assert_true(await_cached(before + 1));
 	/*
-	 * The next preparation of the model loads its plan from the cache, in the same worker and
-	 * in another worker.
+	 * The next preparation of the model loads the model's plan from the cache, both in the same
+	 * worker and in another worker.
 	 */
 	q = prepare_cached(device, 6);
 	assert_true(is_right(device, q, 6));
@@ -690,7 +698,7 @@ static void test_cached(void **state)
 	q = prepare_cached(device, 6);
 	assert_true(is_right(device, q, 6));
 	assert_int_equal(count_mapped(), 1);
-	/* A model with other weights has a plan of its own. */
+	/* A model with different weights has a separate plan in the cache. */
 	p = prepare_cached(device, 7);
 	assert_true(is_right(device, p, 7));
 	assert_int_equal(count_mapped(), 1);
@@ -701,8 +709,8 @@ static void test_cached(void **state)
 }
 
 /*
- * If a client changes its weights after preparation has ended, no cached plan changes, not even the
- * client's own.
+ * If a client changes weights after preparation has ended, no cached plan changes, not even the
+ * plan of this client.
  */
 static void test_kept_copy(void **state)
 {
@@ -726,7 +734,7 @@ static void test_kept_copy(void **state)
 	assert_int_equal(count_mapped(), 0);
 	assert_true(is_right(device, q, 13));
 	assert_true(await_cached(before + 2));
-	/* A model is cached even if the client frees the model before it is stored. */
+	/* A model is cached even if the client frees the model before the plan is stored. */
 	nna_prepared_model_free(prepare_cached(device, 14));
 	assert_true(await_cached(before + 3));
 	nna_prepared_model_free(q);
@@ -736,7 +744,7 @@ static void test_kept_copy(void **state)
 
 /* ---- a keeper that dies ---- */
 
-/* Waits until a keeper runs that is not process `old`. */
+/* Waits until a new keeper runs, whose process is not `old`. */
 static pid_t await_keeper(pid_t old)
 {
 	pid_t keeper;
@@ -766,10 +774,10 @@ static double age_of(pid_t pid)
 }
 
 /*
- * If a keeper dies, the next keeper serves its workers. If the keeper did not live long, the next
- * keeper starts after a pause, in which workers compile. The test engine_clients_test tests the
- * pause with a simulated clock. In this test, the pause takes real time, so it is tested only if
- * all tests run in full.
+ * If a keeper dies, the next keeper serves the dead keeper's workers. If a keeper has not lived
+ * long, the next keeper starts after a pause, in which workers compile models. The test
+ * engine_clients_test tests the pause after a keeper's death with a simulated clock. The pause
+ * takes real time in this test, so the test covers the pause only if all tests run in full.
  */
 static void test_keeper_dies(void **state)
 {
@@ -833,7 +841,7 @@ static void *flip(void *data)
 	return NULL;
 }
 
-/* Copies an entry's model file to memory that other threads can write. */
+/* Copies an entry's model file to memory that another thread can write. */
 static uint32_t shared_copy(int fd, const struct entry *e, struct flipper *f)
 {
 	struct nnaccel_pool_import i = {
@@ -862,7 +870,7 @@ static uint32_t import(int fd, int file)
 	return i.out_id;
 }
 
-/* Submits work to the engine, and waits for the answer. */
+/* Submits work to the engine through the module, and waits for the answer. */
 static int ask(int fd, enum nnaccel_work kind, void *work)
 {
 	struct nnaccel_submit s = {
@@ -874,7 +882,7 @@ static int ask(int fd, enum nnaccel_work kind, void *work)
 	return result;
 }
 
-/* Runs the model on a row of ones; returns whether the model doubles the ones. */
+/* Executes the model on a row of ones; returns whether the results are twos. */
 static bool doubles(int fd, uint32_t model)
 {
 	struct nnaccel_pool_alloc a = { .size = sizeof(a), .length = PAGE };
@@ -936,7 +944,7 @@ static void test_flipping_writer(void **state)
 			assert_int_equal(p.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
 			continue;
 		}
-		/* A plan that loads computes the results of the saved plan. */
+		/* If a plan loads, the plan computes the results of the saved plan. */
 		assert_true(doubles(fd, p.out_model));
 		assert_int_equal(ioctl(fd, NNACCEL_DESTROY, &d), 0);
 		loaded++;
@@ -976,8 +984,8 @@ static void test_load(void **state)
 }
 
 /*
- * Entries that another build of the engine saved are refused, and saving replaces the entries'
- * files.
+ * The engine refuses entries that another build saved, and saving replaces the files of these
+ * entries.
  */
 static void test_replace(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts the plans in the engine's own cache, for which the test must be root: the files of
- * nnacceld, and the mappings of its workers.
+ * Counts the plans in the engine's own cache: files in nnacceld's state folder, and mappings of a
+ * worker; the test must be root.
  */
 #ifndef NN_TESTS_HAL_CACHED_H
 #define NN_TESTS_HAL_CACHED_H
@@ -32,7 +32,10 @@ static inline int count_cached(void)
 	return count;
 }
 
-/* Waits until `count` plans are cached, because workers store plans after they have answered. */
+/*
+ * Waits until `count` plans are cached, because workers store plans only after they have answered
+ * the client.
+ */
 static inline bool await_cached(int count)
 {
 	while (count_cached() < count)
@@ -40,7 +43,7 @@ static inline bool await_cached(int count)
 	return count_cached() == count;
 }
 
-/* Returns the number of cached plans that the only worker with a client has mapped. */
+/* Returns the number of cached plans that are mapped by the only worker with a client. */
 static inline int count_mapped(void)
 {
 	char line[512];
