@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests cache entries that are saved while the model is in use: after its first execution if the
- * engine defers compiling (nnacceld --lazy), and again after many executions. Needs /dev/nnaccel
- * and a running nnacceld, with or without --lazy.
+ * Tests cache entries that are saved while the model is in use: after the model's first execution
+ * if the engine defers compiling (nnacceld --lazy), and again after many executions. Needs
+ * /dev/nnaccel and a running nnacceld, with or without --lazy.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,7 +21,7 @@
 #define READERS how_often(3, 1)
 #define ROUNDS how_often(4, 2)	/* rounds of saving an entry while other processes read the entry */
 
-/* The arguments of deferred_saved(). */
+/* The arguments of the last call of deferred_saved(). */
 static sem_t told;
 static char told_reason[256];
 
@@ -109,8 +109,8 @@ static void test_first_execution(void **state)
 }
 
 /*
- * The plan that was tuned after many executions replaces the saved plan. A plan tuned for several
- * CPUs is longer than an untuned plan.
+ * After many executions, the tuned plan of a model replaces the saved plan. A plan that was tuned
+ * for several CPUs is longer than an untuned plan.
  */
 static void test_hot(void **state)
 {
@@ -134,7 +134,7 @@ static void test_hot(void **state)
 	assert_entry(2);
 }
 
-/* A model that a burst executes many times is tuned and saved. */
+/* A model is tuned and saved after a burst has executed the model many times. */
 static void test_hot_in_burst(void **state)
 {
 	const struct nna_argument in = { .length = ROW }, out = { .offset = ROW, .length = ROW };
@@ -193,7 +193,10 @@ static void test_hot_behind_fences(void **state)
 	assert_entry(6);
 }
 
-/* After a loaded model is tuned, only its model file is written, not its data file. */
+/*
+ * After a loaded model is tuned, the library writes only the model file of the entry, not the data
+ * file.
+ */
 static void test_hot_loaded(void **state)
 {
 	struct nna_prepared_model *p;
@@ -219,7 +222,10 @@ static void test_hot_loaded(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Freeing a model while it is being saved ends the saving, and leaves no incomplete cache entry. */
+/*
+ * Freeing a model while the model is being saved ends the saving, and leaves no incomplete cache
+ * entry.
+ */
 static void test_free_at_once(void **state)
 {
 	struct nna_prepared_model *p;
@@ -255,7 +261,10 @@ static void *read_all_the_time(void *unused)
 	return unused;
 }
 
-/* A client that reads an entry while it is being saved finds a complete entry or none. */
+/*
+ * A client that reads an entry while the entry is being saved finds either a complete entry or no
+ * entry.
+ */
 static void test_readers(void **state)
 {
 	pthread_t readers[3];

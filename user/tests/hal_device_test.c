@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests libnnaccel with the module and the engine. Needs /dev/nnaccel, a running nnacceld, and
- * root, because the test kills workers.
+ * Tests libnnaccel with the kernel module and the engine. Needs /dev/nnaccel, a running nnacceld,
+ * and root, because the test kills workers.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -38,8 +38,8 @@
 #define THREAD_RUNS	20
 
 /*
- * Builds a model that adds two vectors. If `count` is 0, the request determines the number of
- * elements.
+ * Builds a model that adds two vectors of `count` elements. If `count` is 0, the request determines
+ * the number of elements.
  */
 static void build_add(struct model_builder *b, uint32_t count)
 {
@@ -53,7 +53,7 @@ static void build_add(struct model_builder *b, uint32_t count)
 	mb_operation(b, OP_ADD, MB_LIST(x, y, none), MB_LIST(sum));
 }
 
-/* Builds a model that adds a vector and a constant vector, which lies at byte 8 of a pool. */
+/* Builds a model that adds a constant vector to a vector; the constant lies at byte 8 of a pool. */
 static void build_add_constant(struct model_builder *b)
 {
 	uint32_t x, y, none, sum;
@@ -93,7 +93,10 @@ static float *map(struct nna_memory *m)
 	return data;
 }
 
-/* Adds the two vectors at the start of a memory, and writes the sum behind the vectors. */
+/*
+ * Executes the model on the two vectors at the start of a memory, and writes the sum behind the
+ * vectors.
+ */
 static enum nn_status add(struct nna_prepared_model *p, struct nna_memory *m,
 			  const struct nna_execute_options *options, struct nna_timing *timing,
 			  struct nn_error *e)
@@ -151,7 +154,10 @@ static void test_executions_are_counted(void **state)
 	assert_true(context.pool_bytes >= PAGE);
 	nna_prepared_model_free(p);
 	nna_memory_free(m);
-	/* The worker maps the memory until it handles the notification that the memory is freed. */
+	/*
+	 * The worker keeps the memory mapped until the worker handles the notification that the
+	 * memory was freed.
+	 */
 	while (context.pool_bytes) {
 		usleep(1000);
 		check(nna_device_get_context_info(device, &context, &err));
@@ -195,7 +201,7 @@ static void test_supported_operations(void **state)
 	assert_false(supported[1]);
 }
 
-/* The engine's error message names the operation that it refuses. */
+/* The engine's error message names the operation that the engine refuses. */
 static void test_wrong_model(void **state)
 {
 	struct nna_prepared_model *p;
@@ -261,8 +267,8 @@ static void test_timing(void **state)
 }
 
 /*
- * The request determines the tensors' sizes, which the model leaves open. In a second request, the
- * output's memory is too small for the sum.
+ * The first request determines the sizes of the tensors, which the model leaves unknown. In a
+ * second request, the memory of the output is too small for the sum.
  */
 static void test_dynamic_shapes(void **state)
 {
@@ -302,7 +308,9 @@ static void test_dynamic_shapes(void **state)
 	nna_memory_free(m);
 }
 
-/* Adds a constant of COUNT floats, which lie at byte 8 of a memory. */
+/*
+ * Executes an addition of a constant; the COUNT floats of the constant lie at byte 8 of a memory.
+ */
 static void add_constant(struct nna_memory *constants)
 {
 	struct nna_memory *m = alloc();
@@ -352,7 +360,7 @@ static void test_constants_in_files(void **state)
 	}
 }
 
-/* Maps a file that the test imports as a memory. */
+/* Maps a file that the test also imports as a memory. */
 static float *map_file(int fd)
 {
 	float *data = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -385,7 +393,7 @@ static void test_execution_in_memfd(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* A dma-buf is imported twice in one context and once in another. */
+/* The test imports a dma-buf twice in one context and once in a second context. */
 static void test_shared_buffer(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, COUNT), *other_p;
@@ -456,7 +464,7 @@ struct thread {
 	int wrong;
 };
 
-/* Each thread uses a model and memories of its own, and also a model that all threads share. */
+/* Each thread uses a separate model and memory, and also a model that all threads share. */
 static void *run_thread(void *arg)
 {
 	struct nna_prepared_model *own = NULL;
@@ -500,7 +508,7 @@ static void test_threads(void **state)
 	nna_prepared_model_free(shared);
 }
 
-/* The models of a dead worker cannot be used; the next preparation gets a new worker. */
+/* The models of a dead worker cannot be used; the next preparation starts a new worker. */
 static void test_dead_worker(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, COUNT), *next = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests memory of another driver in executions, bursts and models, with the installed engine. The
- * exporter is a module of the tests that counts the notifications of accesses. Needs /dev/nnaccel,
- * a running nnacceld and root.
+ * exporter of the memory is a module of the tests that counts the notifications of accesses. Needs
+ * /dev/nnaccel, a running nnacceld and root.
  */
 #include <liburing.h>
 #include <poll.h>
@@ -30,7 +30,7 @@
 #define LENGTH	4096
 #define OP_ADD	0
 
-/* Indices of the exporter's counts of accesses, by their direction. */
+/* Indices of the exporter's counters of accesses, by the direction of the access. */
 enum { BOTH, TO_DEVICE, FROM_DEVICE };
 
 static struct {
@@ -203,8 +203,8 @@ static enum nn_status run_on_path(enum path path, struct nna_memory *from, struc
 #define RUNS 10
 
 /*
- * Executes on each path, and checks that count() reports `each` begun and `each` ended accesses per
- * execution.
+ * Executes on each path (such as a burst), and checks that count() reports `each` begun and `each`
+ * ended accesses per execution.
  */
 static void compare_paths(struct nna_memory *from, struct nna_memory *to, const char *what,
 			  uint32_t (*count)(bool end), uint32_t each)
@@ -231,7 +231,10 @@ static uint32_t count_foreign(bool end)
 	return of[BOTH] + of[TO_DEVICE] + of[FROM_DEVICE];
 }
 
-/* Returns how often the kernel notified the tests' device that is attached to the memory. */
+/*
+ * Returns how often the kernel notified the test's importer of the memory, a second device, of
+ * accesses.
+ */
 static uint32_t count_device(bool end)
 {
 	struct exporter_counts counts = exporter_counts(&t.x);
@@ -246,9 +249,7 @@ static void test_paths_of_foreign_memory(void **state)
 	compare_paths(t.own, t.foreign, "output of another driver", count_foreign, 1);
 }
 
-/*
- * The burst t.burst exists and has used the memory before another device is attached to the memory.
- */
+/* The burst t.burst has already used the memory when a second device attaches to the memory. */
 static void test_paths_of_own_memory_with_a_device(void **state)
 {
 	struct nna_memory *other;
@@ -268,8 +269,8 @@ static void test_paths_of_own_memory_with_a_device(void **state)
 	compare_paths(t.own, other, "input with a device", count_device, 1);
 	compare_paths(other, t.own, "output with a device", count_device, 1);
 	/*
-	 * A burst that is made after the device was attached causes as many accesses as an older
-	 * burst.
+	 * A burst that is made after the device has attached to the memory causes as many accesses
+	 * as an older burst.
 	 */
 	nna_burst_free(t.burst);
 	assert_int_equal(nna_burst_create(t.prepared, NULL, &t.burst, NULL), NN_OK);
@@ -365,7 +366,7 @@ static void test_constants(void **state)
 #define R8	0x20203852	/* DRM_FORMAT_R8 */
 #define OP_RELU	19
 
-/* Prepares a RELU, which copies its input because no number is negative. */
+/* Prepares a model of a RELU, which only copies the input, because no number is negative. */
 static enum nn_status prepare_identity(struct nna_prepared_model **prepared)
 {
 	struct model_builder b;
@@ -481,7 +482,10 @@ static void test_wrong_images(void **state)
 	wrong[2].height = 1 << 20;
 	wrong[3].modifier = 1;
 	wrong[4].width = 0;
-	/* Invalid images are refused, and so is an image that the device cannot reach. */
+	/*
+	 * Importing an invalid image fails, and so does importing an image that the device cannot
+	 * reach.
+	 */
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(nna_memory_import_formatted(t.device, t.x.buffer, PROT_READ,
 							     &wrong[i], &m, &err),

@@ -2,8 +2,8 @@
 /*
  * Tests three engines through libnnaccel. The test lists the engines, opens them by name, and
  * executes on each engine. The death of one engine does not affect clients of the other engines.
- * Needs a running nnacceld. The test starts two more engines, so it needs the program of nnacceld
- * and root.
+ * Needs a running nnacceld. The test itself starts two more engines, so it needs the program of
+ * nnacceld and root.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -16,7 +16,10 @@
 #define COUNT	4
 #define SIZE	(COUNT * sizeof(float))
 
-/* A device, a model that adds two vectors, and memory for the vectors and their sum. */
+/*
+ * The objects for adding two vectors: a device, a prepared model, and memory for the vectors and
+ * the sum.
+ */
 struct adder {
 	struct nna_device *device;
 	struct nna_prepared_model *model;
@@ -49,7 +52,7 @@ static void close_adder(struct adder *a)
 	nna_device_close(a->device);
 }
 
-/* Computes and checks a sum; returns the status, because a test may expect an error. */
+/* Executes the model and checks the sum; returns the status, because a test may expect an error. */
 static enum nn_status add(struct adder *a, float from)
 {
 	const struct nna_argument in[] = { { .length = SIZE }, { .offset = SIZE, .length = SIZE } };
@@ -97,8 +100,8 @@ static void test_list(void **state)
 		assert_string_not_equal(entry->version, "");
 	}
 	/*
-	 * List the devices into no entries, into too few entries, and into entries longer than the
-	 * library's.
+	 * List the devices into no entries, into too few entries, and into entries that are longer
+	 * than the library's entries.
 	 */
 	check(nna_device_list(NULL, sizeof(entries[0]), &none, &err));
 	assert_int_equal(none, count);
@@ -157,7 +160,7 @@ static void *compute(void *adder)
 	return NULL;
 }
 
-/* One engine is killed while another computes without a failure. */
+/* The test kills one engine while another engine computes without a failure. */
 static void test_death_of_one(void **state)
 {
 	struct adder alive, dead;
@@ -174,8 +177,8 @@ static void test_death_of_one(void **state)
 		usleep(1000);
 	stop_other(1, SIGKILL);
 	/*
-	 * An engine's workers end some time after the engine; a worker that is just starting ends
-	 * last.
+	 * The workers of a killed engine end some time after the engine; a worker that is just
+	 * starting ends last.
 	 */
 	while (!add(&dead, 1))
 		usleep(1000);
@@ -190,7 +193,7 @@ static void test_death_of_one(void **state)
 	assert_null(failed);
 	close_adder(&dead);
 
-	/* The restarted engine serves the same device. */
+	/* After a restart, the engine serves the same device as before. */
 	assert_true(start_other(1));
 	open_adder(&dead, others[1]);
 	check(add(&dead, 2));

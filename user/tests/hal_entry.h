@@ -25,7 +25,10 @@
 
 static char folder[64] = "/tmp/nnaccel-cache-XXXXXX";
 
-/* A cache entry: its open files, and the result of nna_prepare_model() for the entry. */
+/*
+ * A cache entry: the open files of the entry, and the reason why nna_prepare_model() did not save
+ * the entry.
+ */
 struct entry {
 	int model, data;
 	struct nn_error not_saved;
@@ -73,7 +76,9 @@ static inline off_t size_of(int fd)
 	return st.st_size;
 }
 
-/* Makes the weights: a matrix with `diagonal` in its diagonal, and zeroes elsewhere. */
+/*
+ * Makes the memory of the weights: a matrix with `diagonal` in the diagonal, and zeroes elsewhere.
+ */
 static inline struct nna_memory *make_weights(struct nna_device *d, float diagonal)
 {
 	struct nna_memory *m;
@@ -139,7 +144,7 @@ static inline enum nn_status load(const struct entry *e, struct nna_prepared_mod
 	return nna_prepare_model_from_cache(device, &e->cache, NULL, p, &err);
 }
 
-/* Runs a model on positive and negative numbers; the results are in y. */
+/* Executes a model on positive and negative numbers; stores the results in y. */
 static inline enum nn_status run(struct nna_device *d, struct nna_prepared_model *p, float y[WIDTH])
 {
 	const struct nna_argument in = { .length = ROW }, out = { .offset = ROW, .length = ROW };

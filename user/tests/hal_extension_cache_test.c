@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the compilation cache for models with extensions. Checks entries in files and in the
- * engine's own cache, which clients may use an entry, and plug-ins that change or are missing. This
- * test needs the same devices and plug-ins as hal_extension_test. Before the parts "changed" and
- * "removed" of the test, nnacceld is restarted with other plug-ins (scripts/guest/extensions).
+ * Tests the compilation cache for models with extensions. The test checks entries in files and in
+ * the engine's own cache, which clients may use an entry, and the effect of changed and missing
+ * plug-ins. This test needs the same devices and plug-ins as the test hal_extension_test. Before
+ * the parts "changed" and "removed" of this test, scripts/guest/extensions restarts nnacceld with
+ * other plug-ins.
  */
 #define _GNU_SOURCE
 #include "tests/hal_entry.h"
@@ -11,14 +12,14 @@
 #include "tests/hal_cached.h"
 
 /*
- * Numbers of the cache entries in the folder: GOLDEN's model uses extensions, CORE's model does
- * not.
+ * Numbers that name the cache entries in the folder. The entry GOLDEN is of a model with
+ * extensions, and the entry CORE of a model without extensions.
  */
 enum { GOLDEN = 30, CORE };
 
 /* ---- entries in files ---- */
 
-/* Executes the prepared model, checks the result, and frees the model. */
+/* Executes the prepared model of a job, checks the result, and frees the job. */
 static void end_golden(struct job *j)
 {
 	check(nna_execute(j->prepared, &j->request, NULL, NULL, &err));
@@ -80,8 +81,8 @@ static void test_files(void **state)
 }
 
 /*
- * A client of the same user with the same files and token, but without plug-ins, cannot use the
- * entry.
+ * A client of the same user with the same files and token, but without plug-ins, cannot use another
+ * client's entry.
  */
 static void test_stranger(void **state)
 {
@@ -98,7 +99,7 @@ static void test_stranger(void **state)
 	nna_device_close(stranger);
 }
 
-/* Flips single bits of the model file: each bit of some of the file's bytes. */
+/* Flips single bits of the model file: in some of the file's bytes, each bit. */
 static void test_bits(void **state)
 {
 	struct nna_device *member = open_as(true);
@@ -139,7 +140,10 @@ static void keep_golden(struct nna_device *client, int mapped)
 	end_golden(&j);
 }
 
-/* A client of the same user without plug-ins cannot use the entry, and does not damage it. */
+/*
+ * A client of the same user without plug-ins can neither use nor damage the entry of another
+ * client.
+ */
 static void test_cached(void **state)
 {
 	struct nna_device *client = open_as(true);
@@ -186,8 +190,8 @@ static void test_store(void **state)
 }
 
 /*
- * A changed plug-in makes saved plans invalid, even if its operations compute the same results.
- * Models whose saved plan is invalid are compiled again.
+ * A change of a plug-in makes saved plans invalid, even if the plug-in's operations compute the
+ * same results. Models whose saved plan is invalid are compiled again.
  */
 static void test_changed(void **state)
 {
@@ -209,8 +213,8 @@ static void test_changed(void **state)
 }
 
 /*
- * Without the plug-in neither the saved plan nor the model can be used. Models that do not need the
- * plug-in are compiled again.
+ * If a plug-in is missing, neither saved plans nor models with the plug-in's operations can be
+ * used. Models that do not need the missing plug-in are compiled again.
  */
 static void test_removed(void **state)
 {

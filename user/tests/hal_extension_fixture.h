@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Common functions for tests of extensions on libnnaccel's device: clients with and without access,
- * a model, and expected results.
+ * Common functions for tests of extensions on libnnaccel's device: clients with and without access
+ * to extensions, a model, and expected results.
  */
 #ifndef NN_TESTS_HAL_EXTENSION_FIXTURE_H
 #define NN_TESTS_HAL_EXTENSION_FIXTURE_H
@@ -53,8 +53,8 @@ static inline struct nna_device *open_as(bool member)
 static const struct fibonacci_quant quant = { .scale = 0.25, .zero_point = -3 };
 
 /*
- * Makes a model that computes the ratios of the first COUNT Fibonacci numbers; an operation of the
- * NNAPI adds 1 to them.
+ * Makes a model that computes the ratios of the first COUNT Fibonacci numbers by operations of
+ * extensions, and adds 1 by an operation of the NNAPI.
  */
 static inline void build_golden(struct model_builder *b)
 {
@@ -79,7 +79,10 @@ static inline void build_golden(struct model_builder *b)
 	mb_operation(b, 0 /* ADD */, MB_LIST(2, 3, 4), MB_LIST(5));
 }
 
-/* A request with an input at the start of a memory, and an output in its middle. */
+/*
+ * A request of a client; the input lies at the start of a memory, and the output in the middle of
+ * this memory.
+ */
 struct job {
 	struct nna_device *client;
 	struct nna_prepared_model *prepared;
@@ -107,7 +110,7 @@ static inline void job_free(struct job *j)
 	nna_memory_free(j->memory);
 }
 
-/* Sets the input: the number of Fibonacci numbers. */
+/* Sets the input of the model: the number of Fibonacci numbers to compute. */
 static inline void golden_set(struct job *j)
 {
 	const int64_t count = COUNT;

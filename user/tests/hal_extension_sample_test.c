@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the sample engine of user/examples/engine through libnnaccel: executions, the engine's
- * extension and bursts, and models in cache files. Needs /dev/nnaccel, the sample engine with a
+ * Tests the sample engine of user/examples/engine through libnnaccel: executions, the extension and
+ * the bursts of the engine, and models in cache files. Needs /dev/nnaccel, the sample engine with a
  * keeper, and root (scripts/guest/sample-engine).
  */
 #define _GNU_SOURCE
@@ -18,7 +18,7 @@
 #define COUNT 6
 #define SIZE (COUNT * sizeof(float))
 
-/* Builds relu(square(x + y) + constant); `last` is the code of RELU. */
+/* Builds the model relu(square(x + y) + constant); `last` is the code of the operation RELU. */
 static void build_sample(struct model_builder *b, int32_t last)
 {
 	static const float shift[COUNT] = { -10, -10, -10, -10, -10, -10 };
@@ -52,7 +52,7 @@ static struct nna_prepared_model *prepare_sample(const struct nna_prepare_option
 	return p;
 }
 
-/* Executes the model once; `burst` may be NULL. */
+/* Executes the model once, in a burst unless `burst` is NULL. */
 static enum nn_status run_sample(struct nna_prepared_model *p, struct nna_burst *burst,
 			  const struct nna_execute_options *options)
 {
@@ -135,7 +135,7 @@ static void test_executions(void **state)
 
 	(void)state;
 	check(nna_burst_create(p, NULL, &burst, &err));
-	/* Each execution has its own memory, so that slots are added and freed. */
+	/* Each execution uses a new memory, so that the burst adds and frees slots. */
 	for (int i = 0; i < 100; i++) {
 		check(run_sample(p, NULL, NULL));
 		check(run_sample(p, burst, NULL));
@@ -164,8 +164,8 @@ static void test_saved(void **state)
 	nna_prepared_model_free(p);
 
 	/*
-	 * The engine identifies its cache files by a number in the file. If the number is wrong,
-	 * the engine refuses the file.
+	 * The engine recognises its cache files by a number in each file. The engine refuses a file
+	 * that contains a wrong number.
 	 */
 	assert_int_equal(pread(e.model, &byte, 1, size_of(e.model) / 2), 1);
 	byte ^= 1;
@@ -176,8 +176,8 @@ static void test_saved(void **state)
 }
 
 /*
- * When a model is prepared again, the engine loads its plan from the keeper, even for another
- * process of the same user.
+ * When a client prepares a model again, the engine loads the model's plan from the keeper, even for
+ * another process of the same user.
  */
 static void test_cached(void **state)
 {
@@ -201,7 +201,7 @@ static void test_dead_process(void **state)
 	struct nna_prepared_model *p;
 
 	(void)state;
-	/* If threads serve the clients, no worker process can be killed alone. */
+	/* If threads serve the clients, the test cannot kill a worker without the engine. */
 	if (getenv("NN_TEST_THREADS"))
 		return;
 	p = prepare_sample(NULL);

@@ -42,7 +42,8 @@ static void build_hostile(struct model_builder *b, uint16_t code)
 }
 
 /*
- * Most tests share the devices `member` and `stranger`, because each start of a worker takes time.
+ * Most tests share the clients `member` and `stranger`, because starting a worker for each test
+ * takes time.
  */
 static struct nna_device *member, *stranger;
 
@@ -85,14 +86,17 @@ static void test_member(void **state)
 	assert_non_null(find(client, GOLDEN_NAME));
 	assert_null(find(client, "com.example.crash"));
 	assert_null(find(client, "com.example.later"));
-	/* The device's version is part of cache keys, so it also names the extensions. */
+	/*
+	 * The device's version also names the extensions, because the version is part of the keys
+	 * of cache entries.
+	 */
 	check(nna_device_get_info(client, &info, &err));
 	check(nna_device_get_info(stranger, &strangers, &err));
 	assert_int_equal(strncmp(info.version, strangers.version, strlen(strangers.version)), 0);
 	assert_string_not_equal(info.version, strangers.version);
 }
 
-/* A client outside of the group sees no extension and cannot execute one. */
+/* A client outside of the group sees no extension and cannot execute operations of extensions. */
 static void test_stranger(void **state)
 {
 	struct nna_device *client = stranger;
@@ -167,7 +171,10 @@ static void test_supported(void **state)
 
 /* ---- memory domains ---- */
 
-/* Builds a model that computes the ratios of the first `count` numbers of its input (0: of all). */
+/*
+ * Builds a model that computes the ratios of the first `count` numbers of the input (0: of all
+ * numbers of the input).
+ */
 static void build_ratios(struct model_builder *b, uint32_t count)
 {
 	mb_init(b);
@@ -198,8 +205,9 @@ static void build_numbers(struct model_builder *b, uint32_t count)
 }
 
 /*
- * A buffer passes numbers from one model to another, although these models give the numbers' type
- * different prefixes. The test runs with shapes that the models know, and with unknown shapes.
+ * A buffer passes numbers from one model to another model, although the two models use different
+ * prefixes for the numbers' type. The test runs first with shapes that the models contain, then
+ * with unknown shapes.
  */
 static void test_domain(void **state)
 {
@@ -290,7 +298,7 @@ static void check_numbers(struct job *j, bool has_modulus, bool has_skip)
 	memset(j->map + PAGE / 2, 0xff, sizeof(out));
 }
 
-/* Executes on each path (plain, burst, fenced) with and without an attribute. */
+/* Executes on each path (plain, burst, fenced) both with and without an attribute. */
 static void check_paths(struct job *j, bool has_modulus)
 {
 	struct nna_execute_options options = { .size = sizeof(options), .measure = true };
@@ -339,7 +347,7 @@ static void test_attributes(void **state)
 	check_paths(&without, false);
 	job_free(&with);
 	job_free(&without);
-	/* A plan in the cache is valid only for the attributes with which it was made. */
+	/* A plan in the cache is valid only for the attributes with which the plan was prepared. */
 	options.engine_cache = true;
 	for (int i = 0; i < 4; i++) {
 		options.attributes = i % 2 ? NULL : &of_model;
@@ -351,8 +359,7 @@ static void test_attributes(void **state)
 }
 
 /*
- * When a saved plan is loaded, compile() is called again with the attributes that the loading call
- * gives.
+ * Loading a saved plan calls compile() again, with the attributes of the call that loads the plan.
  */
 static void test_attributes_cached(void **state)
 {
@@ -454,7 +461,10 @@ static void check_copy(struct job *j)
 	assert_memory_equal(j->map, j->map + PAGE / 2, COUNT * sizeof(float));
 }
 
-/* If a worker crashes, its client gets a new worker, and the workers of other clients continue. */
+/*
+ * If a worker crashes, the worker's client gets a new worker, and the workers of other clients
+ * continue.
+ */
 static void test_crash(void **state)
 {
 	struct nna_device *client = open_as(true), *other = member;
@@ -497,9 +507,10 @@ static void test_endless(void **state)
 }
 
 /*
- * On each path, an execution without a deadline exceeds nnacceld's time limit: The client gets the
- * reason, and its worker ends. Each path uses another user, because crashed workers count against
- * their user. Testing a path takes as long as nnacceld's time limit, so a usual run tests only the
+ * On each path, an execution without a deadline exceeds nnacceld's time limit for calls of
+ * plug-ins. After the time limit, the client gets the reason, and the client's worker ends. The
+ * test uses a different user for each path, because crashed workers count against their user.
+ * Testing one path takes as long as nnacceld's time limit, so a usual run tests only one path: the
  * path whose log is checked.
  */
 static void test_bound(void **state)
@@ -556,8 +567,8 @@ static void test_bound(void **state)
 		err.message[0] = '\0';
 		check_copy(&copy);
 		/*
-		 * The next call may still reach the dying worker; the call after it gets a new
-		 * worker.
+		 * The client's next call may still reach the dying worker; the call after the next
+		 * call gets a new worker.
 		 */
 		job_init(&after, client, COUNT * sizeof(float), COUNT * sizeof(float));
 		build_hostile(&b, COPY);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * In worker, keeper and broker, each allocation fails in turn, first alone and then together with
- * all later allocations. Each client gets an error or a right answer in finite time, and the next
- * client is served. Allocations also fail while a broker starts. Needs /dev/nnaccel and
- * tests/failing/nnacceld (scripts/guest/allocation-failures). With NN_TEST_PART=I/N, only every
- * N-th allocation fails. NN_TEST_ONLY is a pattern of the tests to run.
+ * The test lets each allocation of worker, keeper and broker fail in turn, first alone and then
+ * together with all later allocations. Each client must get an error or a right answer in finite
+ * time, and the next client must be served. The test also lets allocations fail while a broker
+ * starts. Needs /dev/nnaccel and tests/failing/nnacceld (scripts/guest/allocation-failures). With
+ * NN_TEST_PART=I/N, the test lets only every N-th allocation fail. NN_TEST_ONLY contains a pattern
+ * that selects the tests to run.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -14,10 +15,13 @@
 #include "tests/failing/failing.h"
 #include "tests/hal_entry.h"
 
-/* The time limit of a client in seconds, which also limits each of its waits. */
+/* The time limit of a client in seconds, which also limits each wait of the client. */
 #define PATIENCE 120
 
-/* Exit statuses of a client: The client was served, was refused, or got a wrong answer. */
+/*
+ * Exit statuses of a client: The client was served, was refused, or got a wrong answer,
+ * respectively.
+ */
 enum { SERVED, REFUSED, WRONG };
 
 static unsigned int part, parts = 1;
@@ -46,8 +50,8 @@ static int check_row(const float *y, float times)
 }
 
 /*
- * Prepares two models and asks to cache the models. Models whose cache entry exists are loaded from
- * the entry.
+ * Prepares two models, and asks the engine to cache the models. Models that already have a cache
+ * entry are loaded from the entry.
  */
 static int prepare_both(struct client *c)
 {
@@ -64,8 +68,8 @@ static int prepare_both(struct client *c)
 	build(&b);
 	TRY(!w || nna_prepare_model(c->device, &b.model, &c->weights, &options, &c->model, NULL));
 	/*
-	 * The cache entry may be missing, because a preparation succeeds even if its model cannot
-	 * be saved.
+	 * The entry may be missing in the cache, because a preparation succeeds even if saving the
+	 * model fails.
 	 */
 	nna_prepare_model_from_cache(c->device, &c->entry.cache, NULL, &c->cached, NULL);
 	return SERVED;
@@ -160,7 +164,9 @@ static int client(bool cold)
 	return result;
 }
 
-/* Runs a client in its own process. A timeout kills a client that waits for ever. */
+/*
+ * Runs a client in a separate process. A timeout kills a client process that would wait for ever.
+ */
 static int start_client(bool cold)
 {
 	int status;
@@ -177,9 +183,9 @@ static int start_client(bool cold)
 }
 
 /*
- * Runs a client. The broker refuses a user for a while after workers failed, so a refused client
- * asks again. If @failures is not NULL, allocations of the process @who fail, and the client does
- * not ask again after such a failure.
+ * Runs a client. A refused client retries, because the broker refuses a user for a while after
+ * workers have failed. If `failures` is not NULL, allocations of the process `who` fail while the
+ * client runs, and the client does not retry after such a failure.
  */
 static int patient_client(bool cold, enum failing_who who, unsigned int number, bool lasting,
 			  unsigned int *failures)
@@ -199,7 +205,7 @@ static int patient_client(bool cold, enum failing_who who, unsigned int number, 
 	return result;
 }
 
-/* Runs a client while no allocation fails. */
+/* Runs a client while all allocations succeed. */
 static int next_client(bool cold)
 {
 	return patient_client(cold, 0, 0, false, NULL);
@@ -251,8 +257,8 @@ static void test_broker(void **state)
 }
 
 /*
- * Restarts nnacceld, which scripts/guest/allocation-failures chose, and returns whether it became
- * ready.
+ * Restarts the nnacceld that scripts/guest/allocation-failures has chosen, and returns whether
+ * nnacceld became ready.
  */
 static bool restart_engine(void)
 {
@@ -266,7 +272,7 @@ static bool engine_is_gone(void)
 
 /*
  * If an allocation fails while a broker starts, the broker either serves without an optional
- * feature or ends. After a broker has ended, the next broker starts.
+ * feature or ends. After a broker has ended because of a failed allocation, the next broker starts.
  */
 static void fail_each_start(bool lasting)
 {

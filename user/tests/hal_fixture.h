@@ -35,7 +35,7 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-/* Fails the test with the call's message, unless the call succeeded. */
+/* Fails the test with the message of the failed call, unless `status` is NN_OK. */
 static inline void check(enum nn_status status)
 {
 	if (status)
