@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests an engine that is made with the engine kit. Long executions of one client must not disturb
- * other clients. Needs /dev/nnaccel and the engine of tests/kit_engine, whose log is the file
- * $NN_TEST_LOG.
+ * Tests an engine that is made with the engine kit. The test checks that long executions of one
+ * client do not disturb other clients. Needs /dev/nnaccel and the engine of tests/kit_engine, which
+ * writes its log to the file $NN_TEST_LOG.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -27,10 +27,10 @@
 
 #define OP_ADD 0
 
-/* time in s after which the limit on worker starts no longer counts a start */
+/* time in s after which a start of a worker no longer counts for the limit of starts */
 #define SHARE_PAUSE_S 2
 
-/* Prepares a model of x + x for one number. */
+/* Prepares a model that computes x + x for one number. */
 static enum nn_status try_prepare_double(struct nna_device *from,
 					 const struct nna_prepare_options *options,
 					 struct nna_prepared_model **p)
@@ -54,7 +54,7 @@ static struct nna_prepared_model *prepare_double(struct nna_device *from)
 	return p;
 }
 
-/* The numbers x and 2 x, which the client and the engine map. */
+/* The numbers x and 2 x, in memory that the client and the engine map. */
 static float *numbers;
 static int numbers_file;
 
@@ -98,8 +98,8 @@ static void free_numbers(void)
 }
 
 /*
- * Offset in the log file at which this test's lines begin; earlier engines wrote the lines before
- * the offset.
+ * Offset in the log file where the lines of the current test begin; lines before this offset come
+ * from earlier tests.
  */
 static long log_start;
 
@@ -132,7 +132,7 @@ static void await_log(const char *text)
 		usleep(100000);
 }
 
-/* If a client's execution ignores its deadline, only this client loses its models. */
+/* If an execution ignores the deadline, only the client of this execution loses models. */
 static void test_overdue(void **state)
 {
 	struct nna_device *other;
@@ -144,14 +144,14 @@ static void test_overdue(void **state)
 	of_other = prepare_double(other);
 	check(twice(other, of_other, 1, 0));
 	/*
-	 * The deadline is half of the time that the engine takes for the execution. The deadline is
-	 * not scaled, because a sandboxed process does not know the scale.
+	 * The deadline is half of the time that the execution takes. The test does not scale the
+	 * deadline, because a sandboxed engine process does not know the scale.
 	 */
 	assert_int_equal(twice(device, p, KIT_ENGINE_LATE, clock_ns() + 2 * NS_PER_S),
 			 NN_MISSED_DEADLINE_TRANSIENT);
 	/*
-	 * Executions fail as soon as the client's memory is revoked; the client's session ends some
-	 * time after that.
+	 * Executions fail as soon as the kernel revokes the client's memory; the client's session
+	 * ends some time after the revocation.
 	 */
 	while (twice(device, p, 2, 0) != NN_DEAD_OBJECT)
 		usleep(100000);
@@ -162,8 +162,8 @@ static void test_overdue(void **state)
 	p = prepare_double(device);
 	check(twice(device, p, 4, 0));
 	/*
-	 * The overdue execution could not write to the client's memory after this memory was
-	 * revoked.
+	 * The overdue execution could not write to the client's memory after the revocation of the
+	 * memory.
 	 */
 	usleep(KIT_ENGINE_LATE_NS / 1000);
 	assert_true(numbers[1] == 8);
@@ -175,7 +175,7 @@ static void test_overdue(void **state)
 	free_numbers();
 }
 
-/* A client dies while the engine computes for it. */
+/* A client dies while the engine executes the client's model. */
 static void test_gone(void **state)
 {
 	struct nna_prepared_model *p = prepare_double(device);
@@ -203,7 +203,7 @@ static void test_gone(void **state)
 	free_numbers();
 }
 
-/* An execution ends when the fence signals that the engine returned for the execution. */
+/* If the engine returns a fence for an execution, the execution ends when the fence signals. */
 static void test_fence(void **state)
 {
 	struct nna_prepared_model *p = prepare_double(device);
@@ -213,9 +213,7 @@ static void test_fence(void **state)
 	begin_log();
 	check(twice(device, p, KIT_ENGINE_FENCED, 0));
 	assert_true(numbers[1] == 2 * KIT_ENGINE_FENCED);
-	/*
-	 * The log lines of an engine process arrive with a delay, because they go through a pipe.
-	 */
+	/* The log lines of an engine process arrive late, because the lines go through a pipe. */
 	await_log(KIT_ENGINE_SIGNALS);
 	check(twice(device, p, 4, 0));
 	nna_prepared_model_free(p);
@@ -223,9 +221,9 @@ static void test_fence(void **state)
 }
 
 /*
- * An execution that depends on two pending fences is passed to the engine, which waits for both
- * fences. An execution that depends on another execution is passed to the engine after the other
- * execution has ended.
+ * An execution that depends on two pending fences reaches the engine at once, and the engine waits
+ * for both fences. An execution that depends on another execution reaches the engine only after the
+ * other execution has ended.
  */
 static void test_dependencies(void **state)
 {
@@ -290,7 +288,10 @@ static float device_number(const struct exporter *x, uint32_t offset, const floa
 	return number;
 }
 
-/* Starts an execution, gets the fence that ends it, and checks the status and message. */
+/*
+ * Starts an execution, gets the sync_file of the execution, and checks the status and the message
+ * of getting the sync_file.
+ */
 static void check_sync_file(struct nna_prepared_model *p, const struct nna_request *r,
 			    enum nn_status status, const char *message)
 {
@@ -308,7 +309,7 @@ static void check_sync_file(struct nna_prepared_model *p, const struct nna_reque
 		close(polled[1].fd);
 }
 
-/* Input and output lie in memory that no CPU maps. */
+/* Input and output of this execution lie in memory that no CPU can map. */
 static void test_device_memory(void **state)
 {
 	const struct nna_argument in = { .length = sizeof(float) };
@@ -331,8 +332,8 @@ static void test_device_memory(void **state)
 	assert_int_equal(ioctl(reader.fd, EXPORTER_IMPORT, &import), 0);
 	device_number(&reader, 0, &number);
 	/*
-	 * Import the whole dma-buf, because the engine cannot get a dma-buf of only a part of
-	 * another driver's dma-buf.
+	 * Import the whole dma-buf of the other driver, because the engine cannot get a dma-buf of
+	 * only a part.
 	 */
 	check(nna_memory_import(device, NNA_SIZED(nna_file, .fd = exporter.buffer,
 				.prot = PROT_READ | PROT_WRITE,
@@ -350,7 +351,7 @@ static void test_device_memory(void **state)
 	exporter_close(&exporter);
 }
 
-/* The engine can get the dma-buf of a memory that has a dma-buf. */
+/* The engine can get the dma-buf of a client's memory, if the memory has a dma-buf. */
 static void test_export(void **state)
 {
 	struct nna_prepared_model *p = prepare_double(device);
@@ -383,8 +384,8 @@ static void test_export(void **state)
 }
 
 /*
- * Another thread of the engine ends the execution exactly once. If no thread ends an execution, its
- * client loses its models.
+ * Another thread of the engine ends the deferred execution exactly once. If no thread ends a
+ * deferred execution, the client of the execution loses its models.
  */
 static void test_deferred(void **state)
 {
@@ -408,7 +409,7 @@ static void test_deferred(void **state)
 	free_numbers();
 }
 
-/* The engine's device accepts more executions than the library has threads. */
+/* The test engine's device accepts more executions at a time than the library has threads. */
 static void test_queue(void **state)
 {
 	struct nna_prepared_model *p = prepare_double(device);
@@ -443,7 +444,10 @@ static void test_queue(void **state)
 	free_numbers();
 }
 
-/* The engine has a file of its own, and can use this file only in the declared ways. */
+/*
+ * The engine has declared a file that the engine uses, and can use this file only in the declared
+ * ways.
+ */
 static void test_file(void **state)
 {
 	struct nna_prepared_model *p = prepare_double(device);
@@ -453,8 +457,8 @@ static void test_file(void **state)
 	check(twice(device, p, KIT_ENGINE_READ, 0));
 	assert_true(numbers[1] == 2 * KIT_ENGINE_READ);
 	/*
-	 * Engine threads that serve clients have no system call filter, so the file's permissions
-	 * have no effect on these threads.
+	 * If threads of the engine serve clients, the threads have no system call filter, so the
+	 * permissions for the file have no effect.
 	 */
 	assert_int_equal(twice(device, p, KIT_ENGINE_STRAY, 0),
 			 getenv("NN_TEST_THREADS") ? NN_GENERAL_FAILURE : NN_DEAD_OBJECT);
@@ -463,8 +467,8 @@ static void test_file(void **state)
 }
 
 /*
- * The engine gets a model's priority and a buffer's roles; the client gets the device's execution
- * time and memory use.
+ * The engine gets a model's priority and a buffer's roles; the client gets the execution time on
+ * the device and the use of device memory.
  */
 static void test_told(void **state)
 {
@@ -513,8 +517,8 @@ static void test_told(void **state)
 }
 
 /*
- * If the engine cannot serve one more burst, the client gets the engine's status and reason. After
- * another burst has ended, the client can create a burst.
+ * If the engine cannot serve one more burst, the client gets the status and the reason that the
+ * engine returns. After one of the bursts has ended, the client can create a new burst.
  */
 static void test_refused_burst(void **state)
 {
@@ -528,7 +532,7 @@ static void test_refused_burst(void **state)
 	assert_non_null(strstr(err.message, KIT_ENGINE_NO_BURST));
 	assert_null(more);
 	nna_burst_free(bursts[0]);
-	/* A burst ends some time after it was freed. */
+	/* A burst ends some time after the client has freed the burst. */
 	while (nna_burst_create(p, NULL, &bursts[0], &err))
 		usleep(1000);
 	for (int i = 0; i < KIT_ENGINE_BURSTS; i++)
@@ -537,8 +541,8 @@ static void test_refused_burst(void **state)
 }
 
 /*
- * Opens clients until the engine refuses a client, and closes all of these clients. Returns how
- * many clients the engine served.
+ * Opens clients until the engine refuses a client, and closes all clients that it has opened.
+ * Returns the number of clients that the engine served at the same time.
  */
 static int count_served(void)
 {
@@ -562,7 +566,8 @@ static int count_served(void)
 }
 
 /*
- * The engine limits the clients of one user. When a client ends, its user may open another client.
+ * The engine limits the clients of one user. When a client ends, the client's user may open another
+ * client.
  */
 static void test_share(void **state)
 {
@@ -570,7 +575,7 @@ static void test_share(void **state)
 
 	(void)state;
 	/*
-	 * Clients of the test before may still be ending, and the engine refuses clients that are
+	 * Clients of the previous test may still be ending, and the engine refuses clients that are
 	 * opened too fast.
 	 */
 	while ((served = count_served()) != KIT_ENGINE_MOST) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the priority of models between clients. If a user has several workers, a worker whose
- * models all have low priority gets a lower CPU weight. Needs /dev/nnaccel, a running nnacceld and
- * root. The test is skipped if workers have no cgroups.
+ * Tests the effect of models' priorities between clients. If a user has several workers, a worker
+ * gets a lower CPU weight while all models of the worker have low priority. Needs /dev/nnaccel, a
+ * running nnacceld and root. The test is skipped if workers have no cgroups.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -17,8 +17,8 @@
 #include "tests/workers.h"
 
 /*
- * Reads the cgroup v2 path from /proc/PID/cgroup. Returns false if the file has no path of cgroup
- * v2.
+ * Reads the path of a process's cgroup (v2) from /proc/PID/cgroup. Returns false if the file has no
+ * path of cgroup v2.
  */
 static bool cgroup_of(pid_t pid, char *path, size_t size)
 {
@@ -39,7 +39,7 @@ static bool cgroup_of(pid_t pid, char *path, size_t size)
 	return found;
 }
 
-/* Finds the user's cgroup, which contains the cgroup of the worker. */
+/* Finds the CPU weight file of the user's cgroup, which contains the cgroup of the worker. */
 static void user_of(const char *path, char *user)
 {
 	char *name = strstr(strcpy(user, path), "/user-");
@@ -61,7 +61,7 @@ static int weight_of(const char *path)
 	return weight;
 }
 
-/* Waits until the broker has set the CPU weight. */
+/* Waits until the broker has set the CPU weight in a file to the given value. */
 static void await_weight(const char *path, int weight)
 {
 	while (weight_of(path) != weight)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests each kind of memory in each of its uses, on the installed engine. At its end the program
- * prints a table of all pairs of memory and use. If the engine cannot
- * reach a kind of memory, executions with the memory end with GENERAL_FAILURE, and the engine does
- * not support operations with the memory. Needs /dev/nnaccel, a
- * running nnacceld and root.
+ * Tests each use of each kind of memory on the installed engine. When the program ends, it prints a
+ * table of all pairs of a kind of memory and a use. If the engine cannot reach a kind of memory,
+ * executions with the memory end with GENERAL_FAILURE, and the engine does not support operations
+ * with the memory. Needs /dev/nnaccel, a running nnacceld and root.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -30,13 +29,13 @@
 
 #define COUNT	64
 #define SIZE	(COUNT * sizeof(float))
-#define LENGTH	16384		/* size of each file */
+#define LENGTH	16384		/* size of each memory file in bytes */
 #define OP_ADD	0
 #define OP_RELU	19
 
 /* Memory under test. */
 struct subject {
-	struct nna_memory *memory;	/* the memory; NULL if it cannot be imported */
+	struct nna_memory *memory;	/* the memory; NULL if the memory cannot be imported */
 	int fd;				/* file by which the test maps the memory, or -1 */
 	uint64_t offset;
 	struct exporter x;	/* exporter of the memory, or of a pending fence */
@@ -45,7 +44,7 @@ struct subject {
 
 static struct {
 	struct nna_device *device;
-	struct nna_memory *own;		/* memory of the module */
+	struct nna_memory *own;		/* memory that the module allocated */
 	float *own_map;
 	struct subject s;
 } t;
@@ -106,7 +105,7 @@ static enum made make_read_only(void)
 	return import(t.s.fd, PROT_READ, 0);
 }
 
-/* Adds to the memory a fence that another driver's device has not signalled yet. */
+/* Adds a pending fence to the memory; the device of another driver signals the fence later. */
 static enum made with_fence(int fd)
 {
 	if (import(fd, PROT_READ | PROT_WRITE, 0) || !exporter_open(&t.s.x, 0))
@@ -162,7 +161,7 @@ static enum made make_gone_exporter(void)
 	return MADE;
 }
 
-/* Makes memory that cannot be mapped, and therefore not even imported. */
+/* Makes a dma-buf that cannot be mapped, so that importing the dma-buf fails. */
 static enum made make_unmappable_exporter(void)
 {
 	if (!exporter_open(&t.s.x, EXPORTER_NO_MMAP))
@@ -204,10 +203,7 @@ static char *map_subject(size_t *length)
 	return at;
 }
 
-/*
- * memcpy() is needed because the offset in the memory may be odd, so that a float there is not
- * aligned.
- */
+/* memcpy() is needed because floats at an odd offset in the memory are not aligned. */
 static void set_numbers(float from)
 {
 	float values[COUNT];
@@ -235,8 +231,8 @@ static void check_numbers(float from)
 /* ---- uses ---- */
 
 /*
- * Makes a model of two optional operations: x + constant, whose constant is pool 0, and ReLU(x),
- * which uses no pool.
+ * Makes a model of up to two operations: x + constant, where pool 0 contains the constant, and
+ * ReLU(x), which uses no pool.
  */
 static void build(struct model_builder *b, bool with_constant, bool with_relu)
 {
@@ -373,8 +369,8 @@ static enum nn_status output(void)
 }
 
 /*
- * Returns NN_OK if the operation whose constant is in the memory is supported. The operation that
- * does not use the memory must always be supported.
+ * Returns NN_OK if the engine supports the operation whose constant lies in the memory under test.
+ * The engine must always support the operation that does not use the memory under test.
  */
 static enum nn_status supported(void)
 {
@@ -392,7 +388,7 @@ static const struct use {
 	const char *name;
 	enum nn_status (*act)(void);
 	bool writes;
-	bool needs_memory;	/* the use is impossible if the memory's import fails */
+	bool needs_memory;	/* a failed import of the memory makes this use impossible */
 } uses[] = {
 	{ "copy in", copy_in, false, true },
 	{ "copy out", copy_out, true, true },
@@ -428,7 +424,7 @@ static void *run_use(void *data)
 	return NULL;
 }
 
-/* An execution that waits for a fence does not end before the fence signals. */
+/* An execution that waits for a fence does not end before the fence has signalled. */
 static enum nn_status run_with_fence(const struct use *use)
 {
 	struct started s = { .use = use };
@@ -459,10 +455,10 @@ static void test_cell(void **state)
 	if (reachable && c->kind->can_be_written)
 		set_numbers(1);
 	if (!t.s.memory && c->use->needs_memory)
-		status = NN_GENERAL_FAILURE;	/* make() checked that the memory's import fails */
+		status = NN_GENERAL_FAILURE;	/* make() has checked that the import fails */
 	else
 		status = t.s.has_fence ? run_with_fence(c->use) : c->use->act();
-	/* Writing to memory that was imported without PROT_WRITE is an invalid argument. */
+	/* Writing to memory that was imported without PROT_WRITE fails with NN_INVALID_ARGUMENT. */
 	assert_int_equal(status, reachable ? NN_OK : is_written_wrongly ? NN_INVALID_ARGUMENT :
 			 NN_GENERAL_FAILURE);
 	c->result = !status ? "ok" : status == NN_INVALID_ARGUMENT ? "invalid" :
