@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests three engines, which are three devices of libneuralnetworks besides the CPU. A model is
- * compiled for each device, and all devices use the same memory. Needs a running nnacceld, its
- * program, and root, because the test starts two more engines.
+ * Tests three engines, which are three devices of libneuralnetworks in addition to the CPU. The
+ * test compiles a model for each device, and all devices use the same memory. Needs a running
+ * nnacceld, its program, and root, because the test starts two more engines.
  */
 #define _GNU_SOURCE
 #include "tests/clock_rate.h"
@@ -63,8 +63,8 @@ static void test_each_computes(void **state)
 }
 
 /*
- * A device whose engine has ended computes nothing. Other devices still compute, and compilations
- * that name no device still compute.
+ * Executions fail on a device whose engine has ended. After one engine has ended, other devices
+ * still compute, and compilations that name no device still compute.
  */
 static void test_one_ends(void **state)
 {
@@ -78,8 +78,8 @@ static void test_one_ends(void **state)
 	(void)state;
 	stop_other(0, SIGKILL);
 	/*
-	 * A killed engine's workers end some time after the engine. The test makes the clock
-	 * faster, so that the runtime waits only a short time for a new engine.
+	 * The workers of a killed engine end some time after the engine. The test speeds up the
+	 * clock, so that the runtime waits only a short time for a new engine.
 	 */
 	set_clock_rate(50);
 	do {

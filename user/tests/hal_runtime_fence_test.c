@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests executions with dependencies on the device nnaccel: chains, measured times, device memory,
- * and threads of the runtime. Needs /dev/nnaccel and a running nnacceld.
+ * Tests executions with dependencies on the device nnaccel: chains of executions, measured times,
+ * device memory, and threads of the runtime. Needs /dev/nnaccel and a running nnacceld.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -55,7 +55,10 @@ static int end(void **state)
 	return 0;
 }
 
-/* Makes an execution that adds tensors `a` and `b` of the memory into tensor `to`. */
+/*
+ * Makes an execution that adds tensors number `a` and `b` of the memory, and writes the sum to
+ * tensor number `to`.
+ */
 static ANeuralNetworksExecution *add(uint32_t a, uint32_t b, uint32_t to)
 {
 	ANeuralNetworksExecution *e;
@@ -71,8 +74,8 @@ static ANeuralNetworksExecution *add(uint32_t a, uint32_t b, uint32_t to)
 }
 
 /*
- * Starts an execution that waits for its dependencies in the device. The execution's event is a
- * file, so the runtime needs no thread.
+ * Starts an execution; the device waits for the execution's dependencies. The execution's event is
+ * a file, so the runtime needs no thread.
  */
 static ANeuralNetworksEvent *start(ANeuralNetworksExecution *e, const ANeuralNetworksEvent *before)
 {
@@ -97,7 +100,10 @@ static void test_event(void **state)
 	t.data[ADD_ELEMENTS] = 4;
 	assert_ok(ANeuralNetworksExecution_setMeasureTiming(e, true));
 	event = start(e, NULL);
-	/* No hardware ends the execution, so its event never has a sync fence. */
+	/*
+	 * An event has a sync fence only if hardware ends the execution, which is not the case
+	 * here.
+	 */
 	assert_result(BAD_DATA, ANeuralNetworksEvent_getSyncFenceFd(event, &fd));
 	assert_int_equal(fd, -1);
 	assert_ok(ANeuralNetworksEvent_wait(event));
@@ -113,7 +119,7 @@ static void test_event(void **state)
 	ANeuralNetworksExecution_free(e);
 }
 
-/* Each execution depends on the event of the execution before. */
+/* Each execution of the chain depends on the event of the previous execution. */
 static void test_chain(void **state)
 {
 	ANeuralNetworksExecution *e[LINKS];
@@ -130,13 +136,16 @@ static void test_chain(void **state)
 	/* The results are Fibonacci's numbers: 2, 3, 5, 8 ... */
 	assert_true(t.data[0] == 89 && t.data[ADD_ELEMENTS] == 144);
 	for (uint32_t i = 0; i < LINKS; i++) {
-		/* An execution that has ended can be freed before its event. */
+		/*
+		 * An execution that has ended may be freed before the event of the execution is
+		 * freed.
+		 */
 		ANeuralNetworksExecution_free(e[i]);
 		ANeuralNetworksEvent_free(events[i]);
 	}
 }
 
-/* Opens a sync_file that has signalled: that of an unused dma-buf. */
+/* Opens a sync_file that has already signalled, namely the sync_file of an unused dma-buf. */
 static int open_sync_file(void)
 {
 	struct nnaccel_pool_alloc pool = { .size = sizeof(pool), .length = 1 };
@@ -154,7 +163,7 @@ static int open_sync_file(void)
 	return file.fd;
 }
 
-/* The device waits for other drivers' fences, and for executions. */
+/* The device nnaccel waits both for fences of other drivers and for executions. */
 static void test_sync_file(void **state)
 {
 	ANeuralNetworksExecution *e[2] = { add(0, 1, 2), add(2, 1, 3) };
@@ -188,7 +197,7 @@ static void test_sync_file(void **state)
 }
 
 /*
- * The runtime notices the end of an execution although no thread waited for its event, and the
+ * The runtime notices the end of an execution although no thread has waited for the event, and the
  * execution can run again.
  */
 static void test_polled(void **state)
@@ -220,8 +229,8 @@ static void test_polled(void **state)
 }
 
 /*
- * Makes an execution whose inputs are at pointers. The execution's output is at the pointer `sum`,
- * or in t.memory if `sum` is NULL.
+ * Makes an execution whose inputs are given by pointers. The execution's output is given by the
+ * pointer `sum`, or lies in t.memory if `sum` is NULL.
  */
 static ANeuralNetworksExecution *add_pointers(const float *a, float *sum)
 {
@@ -238,7 +247,10 @@ static ANeuralNetworksExecution *add_pointers(const float *a, float *sum)
 	return e;
 }
 
-/* If no dependency is pending, the call that starts an execution copies the inputs at pointers. */
+/*
+ * If no dependency is pending, the call that starts an execution copies inputs that are given by
+ * pointers.
+ */
 static void test_pointer_inputs(void **state)
 {
 	float one[ADD_ELEMENTS] = { 1 };
@@ -262,7 +274,7 @@ static void test_pointer_inputs(void **state)
 	}
 }
 
-/* Makes memory of nnaccel for all inputs and the output of the compilation. */
+/* Makes device memory that can be any input or the output of the compilation. */
 static ANeuralNetworksMemory *device_memory(void)
 {
 	ANeuralNetworksMemoryDesc *desc;
@@ -278,7 +290,10 @@ static ANeuralNetworksMemory *device_memory(void)
 	return memory;
 }
 
-/* Computes to = from + from after the event `before`, which may be NULL. */
+/*
+ * Starts an execution of to = from + from; the execution depends on the event `before`, which may
+ * be NULL.
+ */
 static ANeuralNetworksEvent *start_double(const ANeuralNetworksMemory *from,
 					  const ANeuralNetworksMemory *to,
 					  const ANeuralNetworksEvent *before, uint64_t timeout,
@@ -315,7 +330,10 @@ static void test_device_memories(void **state)
 	for (uint32_t i = 0; i < ADD_ELEMENTS; i++)
 		assert_true(((float *)base)[i] == add_a[i] * (1 << LINKS));
 
-	/* A failed execution writes nothing, and executions that depend on it write nothing. */
+	/*
+	 * A failed execution writes nothing, and executions that depend on the failed execution
+	 * write nothing.
+	 */
 	events[0] = start_double(memories[0], memories[1], NULL, 1, &e[0]);
 	events[1] = start_double(memories[1], memories[0], events[0], 0, &e[1]);
 	assert_int_not_equal(ANeuralNetworksEvent_wait(events[0]), ANEURALNETWORKS_NO_ERROR);
@@ -330,7 +348,10 @@ static void test_device_memories(void **state)
 	munmap(base, SIZE);
 }
 
-/* If an execution's output is at a pointer, a thread of the runtime waits for the execution. */
+/*
+ * If the output of an execution is given by a pointer, a thread of the runtime waits for the
+ * execution.
+ */
 static void test_pointer_outputs(void **state)
 {
 	float one[ADD_ELEMENTS] = { 1 }, sum[ADD_ELEMENTS] = { 0 };
@@ -353,7 +374,8 @@ static void test_pointer_outputs(void **state)
 	assert_ok(ANeuralNetworksEvent_wait(events[1]));
 	assert_true(t.data[0] == 4);
 	/*
-	 * The last execution need not wait, because both executions that it depends on have ended.
+	 * The last execution needs no waiting, because the two executions on which it depends have
+	 * ended.
 	 */
 	files = count_files();
 	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests memories made from memory descriptions on the device nnaccel: their location, copies and
- * executions. Needs /dev/nnaccel, a running nnacceld, and root to kill a worker.
+ * Tests memories that were made from memory descriptions on the device nnaccel: their location,
+ * copies between them, and executions. Needs /dev/nnaccel, a running nnacceld, and root to kill a
+ * worker.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -51,7 +52,10 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Makes a memory for both inputs and the output of `a`, and also of `b` unless `b` is NULL. */
+/*
+ * Makes a memory that can be both inputs and the output of the compilation `a` and, unless `b` is
+ * NULL, of the compilation `b`.
+ */
 static int make(const ANeuralNetworksCompilation *a, const ANeuralNetworksCompilation *b,
 		ANeuralNetworksMemory **memory)
 {
@@ -95,7 +99,7 @@ static void host_free(struct host *h, size_t size)
 	close(h->fd);
 }
 
-/* Executes sum = a + b, where a, b and sum are memories. */
+/* Executes sum = a + b; a, b and sum are memories. */
 static int add(ANeuralNetworksCompilation *compilation, const ANeuralNetworksMemory *a,
 	       const ANeuralNetworksMemory *b, const ANeuralNetworksMemory *sum,
 	       const ANeuralNetworksOperandType *type)
@@ -134,7 +138,7 @@ static void test_copies(void **state)
 	memset(back.data, 0, SIZE);
 	assert_ok(ANeuralNetworksMemory_copy(h.memory, back.memory));
 	assert_memory_equal(back.data, add_a, SIZE);
-	/* After a failed copy the destination memory is uninitialised. */
+	/* After a failed copy, the memory to which the copy went is uninitialised. */
 	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(large.memory, a));
 	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(a, h.memory));
 	ANeuralNetworksMemory_free(a);
@@ -145,7 +149,7 @@ static void test_copies(void **state)
 	host_free(&large, 2 * SIZE);
 }
 
-/* A chain of executions copies no data between two of its executions. */
+/* In a chain of executions, no data is copied between two executions. */
 static void test_executions(void **state)
 {
 	struct fixture *f = *state;
@@ -174,7 +178,7 @@ static void test_executions(void **state)
 	host_free(&h, SIZE);
 }
 
-/* Executes in a burst with device memory, and with arguments of other kinds. */
+/* Executes in a burst, first with device memory and then with arguments of other kinds. */
 static void test_burst(void **state)
 {
 	struct fixture *f = *state;
@@ -203,7 +207,7 @@ static void test_burst(void **state)
 	host_free(&h, SIZE);
 }
 
-/* A memory may have an unknown shape until it is written. */
+/* The shape of a memory may be unknown until an execution or a copy writes the memory. */
 static void test_open_shape(void **state)
 {
 	struct fixture *f = *state;
@@ -228,7 +232,7 @@ static void test_open_shape(void **state)
 	host_free(&h, SIZE);
 }
 
-/* A memory cannot be used by compilations for two different named devices. */
+/* Compilations for two different named devices cannot use the same memory. */
 static void test_two_devices(void **state)
 {
 	struct fixture *f = *state;
@@ -241,7 +245,7 @@ static void test_two_devices(void **state)
 	ANeuralNetworksCompilation_free(cpu);
 }
 
-/* If the device died, the CPU executes the model, and uses copies of the device's memory. */
+/* If the device has died, the CPU executes the model with copies of the data in device memory. */
 static void test_fallback(void **state)
 {
 	struct fixture *f = *state;
@@ -268,8 +272,8 @@ static void test_fallback(void **state)
 }
 
 /*
- * A prepared model is lost when its worker dies. Making memory for a lost model prepares the model
- * again.
+ * A prepared model is lost when the worker that prepared it dies. Making memory for a lost prepared
+ * model prepares the model again.
  */
 static void test_dead_worker(void **state)
 {

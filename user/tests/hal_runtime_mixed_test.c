@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests one program that uses three engines of different kinds at once. The runtime splits a model
- * by the performance that each engine reports, and `nnaccel stat` shows what each engine did. The
- * test also passes a fence of a device's hardware to another driver. Needs nnacceld as the device
- * nnaccel, and the engines sample-engine and kit-engine.
+ * Tests a program that uses three engines of different kinds at the same time. The runtime splits a
+ * model by the performance that each engine reports, and `nnaccel stat` shows how each engine was
+ * used. The test also passes a fence of the device's hardware to a different driver (vgem). Needs
+ * nnacceld as the device nnaccel, and the engines sample-engine and kit-engine.
  */
 #include <errno.h>
 #include <linux/dma-buf.h>
@@ -104,7 +104,7 @@ static ANeuralNetworksCompilation *compile_double(ANeuralNetworksModel **model)
 	return c;
 }
 
-/* Reads or writes a word of memory that no CPU maps. */
+/* Reads or writes a word of memory that no CPU can map, by the DMA of a test device. */
 static uint32_t device_word(const struct exporter *reader, uint32_t offset, const float *written)
 {
 	struct exporter_dma word = { .offset = offset, .write = written != NULL };
@@ -116,8 +116,8 @@ static uint32_t device_word(const struct exporter *reader, uint32_t offset, cons
 }
 
 /*
- * Hands the fence that ends an execution to vgem. Returns whether the fence was still pending after
- * vgem had refused a write because of this fence.
+ * Gives the fence that ends an execution to the driver vgem. Returns whether the fence was still
+ * pending when vgem refused a write because of this fence.
  */
 static bool hand_over(ANeuralNetworksExecution *e, int vgem)
 {
@@ -175,8 +175,8 @@ static void test_sync_fence(void **state)
 	assert_ok(ANeuralNetworksMemory_createFromFd(size, PROT_READ | PROT_WRITE, exporter.buffer, 0,
 						     &memory));
 	/*
-	 * On a busy machine the fence may signal before the test passes the fence to vgem. Then try
-	 * again.
+	 * On a busy machine, the fence may have signalled before the test gives the fence to vgem.
+	 * Then try again.
 	 */
 	do {
 		assert_ok(ANeuralNetworksExecution_create(c, &e));

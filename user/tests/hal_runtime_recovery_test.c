@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests that programs can use the device nnaccel after the engine starts, and after a worker or
- * engine dies. The test also uses the device in forked children, and after the user's limit on
- * workers has refused a worker. Needs the guest of scripts/vm, whose engine this test stops and
- * starts, and root to find the worker.
+ * Tests that programs can use the device nnaccel after the engine has started, and after a worker
+ * or the engine has died. The test also uses the device in forked children, and after nnacceld has
+ * refused a worker because of the user's limit on workers. Needs the guest of scripts/vm, whose
+ * engine this test stops and starts, and root to find the worker.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -24,10 +24,10 @@
 
 #define DEATHS how_often(3, 2)
 #define CHILDREN how_often(8, 2)
-#define ROOM how_often(64, 2)	/* limit of a user's workers in the first tests */
-#define COMPUTING 2		/* threads that compute on the named device or on any */
+#define ROOM how_often(64, 2)	/* limit of workers per user in the first tests */
+#define COMPUTING 2		/* threads that compute, on the named device or any */
 #define COMPILING 2		/* threads that compile */
-#define PAUSE_US (useconds_t)how_often(0, 5000)	/* time for the engine to start */
+#define PAUSE_US (useconds_t)how_often(0, 5000)	/* pause in which the engine can start */
 #define NOBODY 65534
 
 static void engine(const char *command)
@@ -68,7 +68,7 @@ static void compute(ANeuralNetworksCompilation *c, ANeuralNetworksBurst *burst)
 	ANeuralNetworksExecution_free(e);
 }
 
-/* Compiles a model for the device nnaccel or for any device, and computes once. */
+/* Compiles a model for the device nnaccel or for any device, and executes the model once. */
 static void compile_and_compute(bool by_name)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -81,8 +81,8 @@ static void compile_and_compute(bool by_name)
 }
 
 /*
- * This test runs first, so that there is no engine when the program first asks for devices. The
- * next test uses the engine that this test starts.
+ * This test must run first, so that no engine exists when the program first asks for devices. The
+ * next test uses the engine that this test has started.
  */
 static void test_engine_comes_later(void **state)
 {
@@ -125,8 +125,8 @@ static void *keep_compiling(void *unused)
 }
 
 /*
- * Every execution and every compilation succeeds on some device. Executions that name the device
- * compute on this device before, during and after each restart of the engine.
+ * Every execution and every compilation succeeds on some device. Executions of compilations for the
+ * named device use this device before, during and after each restart of the engine.
  */
 static void test_engine_restarts(void **state)
 {
@@ -146,8 +146,8 @@ static void test_engine_restarts(void **state)
 		compute(named, NULL);
 		compile_and_compute(true);
 		/*
-		 * Prints the progress, because a test that is silent during fifty restarts would
-		 * count as hanging.
+		 * Print the progress, because the caller would consider a test hanging that prints
+		 * nothing during fifty restarts.
 		 */
 		print_message("# restart %d of %d\n", i + 1, restarts);
 		fflush(stdout);
@@ -183,7 +183,7 @@ static void test_worker_dies(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The parent compiles before it forks, as servers do. */
+/* The parent process compiles before it forks children, as servers do. */
 static void test_forked_children(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -213,19 +213,16 @@ static void test_forked_children(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/*
- * A client process that runs as an unprivileged user, and the test's ends of two pipes to this
- * client.
- */
+/* A client process of an unprivileged user, and the test's ends of two pipes to the client. */
 struct client {
 	pid_t pid;
-	int go;			/* the client waits until this pipe is closed */
+	int go;			/* pipe whose closing lets the client continue */
 	int ready;
 };
 
 /*
- * Computes on any device, waits until the pipe `go` is closed, and computes on the device nnaccel.
- * Returns the exit status of the client process.
+ * Computes on any device, waits until the pipe `go` is closed, and then computes on the device
+ * nnaccel. Returns the exit status for the client process.
  */
 static int be_client(gid_t group, int go, int ready)
 {
@@ -240,7 +237,7 @@ static int be_client(gid_t group, int go, int ready)
 	if (write(ready, &byte, 1) != 1 || read(go, &byte, 1))
 		return 3;
 	device = nnaccel_device();
-	/* Wait until the user may have one more worker. */
+	/* Repeat the compilation until the user may have one more worker. */
 	for (;;) {
 		assert_ok(ANeuralNetworksCompilation_createForDevices(model, &device, 1, &c));
 		if (ANeuralNetworksCompilation_finish(c) == ANEURALNETWORKS_NO_ERROR) {
@@ -283,8 +280,8 @@ static void end_client(struct client *client)
 }
 
 /*
- * A user runs one process more than the user may have workers. The process without a worker can use
- * the device after another process has ended.
+ * A user runs one client process more than the user may have workers. The client process without a
+ * worker can use the device after another client process has ended.
  */
 static void test_one_client_too_many(void **state)
 {
@@ -295,8 +292,8 @@ static void test_one_client_too_many(void **state)
 	(void)state;
 	assert_int_equal(stat("/dev/nnaccel", &node), 0);
 	/*
-	 * Each process inherits the pipe ends of processes started before it, so the processes must
-	 * continue in reverse order.
+	 * Each process inherits the pipe ends of processes that were started before, so the test
+	 * must let the processes continue in reverse order.
 	 */
 	for (int i = 0; i <= room; i++)
 		start_client(&clients[i], node.st_gid);
@@ -312,15 +309,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_engine_comes_later),
 		cmocka_unit_test(test_one_client_too_many),
-		/* This test restarts the engine, and thereby ends the low limit on workers. */
+		/*
+		 * The test test_engine_restarts() restarts the engine, which ends the low limit on
+		 * workers.
+		 */
 		cmocka_unit_test(test_engine_restarts),
 		cmocka_unit_test(test_worker_dies),
 		cmocka_unit_test(test_forked_children),
 	};
 
 	/*
-	 * On a slow machine the clock runs slower, so that the library waits longer for a new
-	 * engine.
+	 * On a slow machine the test's clock runs slower, so that the library waits longer for a
+	 * new engine.
 	 */
 	set_clock_rate(1000.0 / (double)scaled(1000));
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests compilation caching of a model that is split into three steps on two devices, nnaccel and
- * nnapi-reference. Each step has a cache entry. The runtime uses valid cache entries, and replaces
- * invalid entries. Needs /dev/nnaccel and a running nnacceld.
+ * nnapi-reference. Each of the three steps has a cache entry. The runtime uses valid cache entries,
+ * and replaces invalid entries. Needs /dev/nnaccel and a running nnacceld.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -66,7 +66,7 @@ static void no_activation(ANeuralNetworksModel *model, uint32_t operand)
 
 static const uint32_t row[] = { 1, ROW }, open_row[] = { 0, ROW };
 
-/* Makes a model for a branch: a + b or a * b, where b has an unknown number of rows. */
+/* Makes a model for a branch of the IF: a + b or a b, where b has an unknown number of rows. */
 static ANeuralNetworksModel *branch(ANeuralNetworksOperationType type)
 {
 	const ANeuralNetworksOperandType types[] = {
@@ -89,8 +89,9 @@ static float weight(uint32_t unit, uint32_t input)
 }
 
 /*
- * Makes FULLY_CONNECTED (for nnaccel), IF with an input of unknown size (for nnapi-reference), and
- * ADD (for nnaccel). The inputs are a condition, x and y.
+ * Makes a model with the operations FULLY_CONNECTED (for nnaccel), IF with an input of unknown size
+ * (for nnapi-reference), and ADD (for nnaccel). The inputs of the split model are a condition, x
+ * and y.
  */
 static ANeuralNetworksModel *split_model(const ANeuralNetworksModel *yes,
 					 const ANeuralNetworksModel *no)
@@ -159,7 +160,7 @@ static void assert_right(ANeuralNetworksCompilation *c, bool condition)
 	}
 }
 
-/* Compiles the model for the given devices and runs it; stores the log in log_text. */
+/* Compiles the model for the given devices and executes the model; stores the log in log_text. */
 static void run(const struct devices *d)
 {
 	ANeuralNetworksModel *yes = branch(ANEURALNETWORKS_ADD), *no = branch(ANEURALNETWORKS_MUL);
@@ -215,8 +216,8 @@ static void test_miss_and_hit(void **state)
 }
 
 /*
- * If the model is compiled for only one device, with an unchanged token, it gets one separate cache
- * entry.
+ * If the model is compiled for only one device, with an unchanged token, the model gets one
+ * additional cache entry.
  */
 static void test_one_device(void **state)
 {
@@ -248,7 +249,7 @@ static void empty(const char *path, off_t size)
 	assert_int_equal(truncate(path, 0), 0);
 }
 
-/* Overwrites the first bytes of a file with zeroes; a shorter file becomes longer. */
+/* Overwrites the first 64 bytes of a file with zeroes, even if the file was shorter before. */
 static void zero(const char *path, off_t size)
 {
 	static const char zeroes[64];
@@ -299,7 +300,10 @@ static void test_one_missing(void **state)
 	}
 }
 
-/* The test exchanges the cache files of two steps, which may be steps on different devices. */
+/*
+ * The test exchanges the cache files of two steps of the model, which may be steps on different
+ * devices.
+ */
 static void test_entries_exchanged(void **state)
 {
 	const struct devices d = both();
@@ -323,7 +327,7 @@ static void test_entries_exchanged(void **state)
 	}
 }
 
-/* One process uses the cache entries that another process saved for two devices. */
+/* A second process uses the cache entries that the first process saved for two devices. */
 static void test_other_process(void **state)
 {
 	const struct devices d = both();
@@ -342,7 +346,7 @@ static void test_other_process(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* Runs in a second process, which uses the first process's cache entries. */
+/* Runs in a second process, which uses the cache entries of the first process. */
 static int be_other(const char *folder)
 {
 	const struct devices d = both();

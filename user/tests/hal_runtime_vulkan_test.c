@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests a model that libneuralnetworks splits between nnacceld and the engine on Vulkan by their
- * performance figures. The engines share memory by a dma-buf. Needs nnacceld as nnaccel, and
- * nnaccel-vulkan as vulkan-second, where vulkan-second reports the best performance for floats and
- * the worst for bytes.
+ * Tests a model that libneuralnetworks splits between nnacceld and the Vulkan engine, because of
+ * the performance that the engines report. The two engines share memory by a dma-buf. Needs
+ * nnacceld as the device nnaccel, and nnaccel-vulkan as the device vulkan-second, which reports the
+ * best performance for floats and the worst performance for bytes.
  */
 #include <dirent.h>
 
 #include "exporters.h"
 #include "tests/named_devices.h"
 
-#define RUNS	6	/* more executions than the Vulkan engine measures */
+#define RUNS	6	/* number of executions; the Vulkan engine measures fewer */
 
-/* Returns the number of dma-bufs that this process has open. */
+/* Returns the number of dma-bufs for which this process has file descriptors. */
 static uint32_t count_dmabufs(void)
 {
 	DIR *folder = opendir("/proc/self/fd");
@@ -31,8 +31,8 @@ static uint32_t count_dmabufs(void)
 }
 
 /*
- * Makes a model that adds -2 and quantises (GPU), computes RELU of bytes (CPU), and multiplies by 3
- * (GPU).
+ * Makes a model that adds -2 and quantises (on the GPU), computes RELU of bytes (on the CPU), and
+ * multiplies by 3 (on the GPU).
  */
 static ANeuralNetworksModel *split_model(void)
 {
@@ -88,8 +88,9 @@ static void run_split(ANeuralNetworksCompilation *c, ANeuralNetworksBurst *burst
 			  ANeuralNetworksExecution_compute(e));
 	assert_memory_equal(out, right, sizeof(right));
 	/*
-	 * A tensor that passes between the devices needs a dma-buf. Each execution outside of a
-	 * burst allocates a dma-buf; a burst reuses its dma-buf.
+	 * A tensor that one device writes and the other device reads needs a dma-buf. Each
+	 * execution outside of a burst allocates a new dma-buf; executions in a burst reuse the
+	 * burst's dma-buf.
 	 */
 	if (!burst)
 		assert_int_equal(count_dmabufs(), before + 1);
@@ -121,7 +122,10 @@ static void test_split(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Makes a model of one operation between floats and bytes, and compiles it for all devices. */
+/*
+ * Makes a model of one operation that converts between floats and bytes, and compiles the model for
+ * all devices.
+ */
 static ANeuralNetworksCompilation *convert(int32_t code, ANeuralNetworksModel **model)
 {
 	static const uint32_t dims[] = { ADD_ELEMENTS }, input = 0, output = 1;
@@ -142,7 +146,7 @@ static ANeuralNetworksCompilation *convert(int32_t code, ANeuralNetworksModel **
 	return c;
 }
 
-/* A memory that is an output of the GPU and an input of the other device is a dma-buf. */
+/* A memory that is an output of the GPU and an input of the other device is made as a dma-buf. */
 static void test_memory_of_both(void **state)
 {
 	static const char *const names[] = { "vulkan-second", "nnaccel" };
@@ -187,8 +191,8 @@ static void test_memory_of_both(void **state)
 }
 
 /*
- * Executions read their input only after another driver's fence has signalled. The test runs while
- * the Vulkan engine measures its executions, and after the measurements.
+ * Executions read their input only after the fence of another driver has signalled. The test
+ * executes while the Vulkan engine still measures executions, and after the measurements.
  */
 static void test_fence_before(void **state)
 {
