@@ -524,8 +524,8 @@ static int compare_level(const char *level)
 }
 
 /*
- * Runs a network once to warm up and once between two marks, for counting instructions. `who` is
- * "ours" (nnaccel), "fp16" (nnaccel in float16) or "peer".
+ * Runs a network once to warm up and once between two marks, for counting instructions. The
+ * argument `who` is "ours" (nnaccel), "fp16" (nnaccel in float16) or "peer".
  */
 static int run_marked(const char *name, const char *who)
 {

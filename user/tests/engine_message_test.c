@@ -58,8 +58,8 @@ static const struct {
 };
 
 /*
- * A message is valid in only one direction and with only one length. message_parse() copies the
- * message.
+ * A message is valid in only one direction and with only one length. Parsing copies the message to
+ * *parsed.
  */
 static void test_messages(void **state)
 {

@@ -421,7 +421,7 @@ static void *nothing(void *arg)
 }
 
 /*
- * Starts a thread and waits for the thread's end. make_thread() exits with BROKEN if a call returns
+ * Starts a thread and waits for the thread's end. The function exits with BROKEN if a call returns
  * an error.
  */
 static long make_thread(void)

@@ -93,8 +93,8 @@ static struct {
 } fake;
 
 /*
- * Makes the `number`-th next request fail with `error`. fake_end() ends the failures of requests,
- * and returns how many requests failed.
+ * Makes the `number`-th next request fail with `error`. The function fake_end() ends the failures
+ * of requests, and returns how many requests failed.
  */
 static inline void fake_begin(unsigned int number, int error)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the memory limit of a worker: the smaller of the container's limit and a user's limit. This
- * test needs root. The test is skipped if workers have no cgroups.
+ * Tests the memory limit of a worker, which is the smaller limit of the container's limit and the
+ * user's limit. This test needs root. The test is skipped if workers have no cgroups.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -31,8 +31,7 @@
 #define INNER_BYTES (64 << 20)
 
 /*
- * Number of floats of the large model: 64 MiB, which exceed INNER_BYTES together with the worker's
- * other memory.
+ * Number of floats in the large model: the floats take 64 MiB, so the worker exceeds INNER_BYTES.
  */
 #define HUGE (1 << 24)
 
@@ -61,8 +60,8 @@ static uint64_t number_in(const char *folder, const char *name)
 }
 
 /*
- * Finds the only folder that matches a pattern. Returns false if no folder or several folders
- * match.
+ * Finds the only folder that matches a pattern of paths. Returns false if no folder or several
+ * folders match.
  */
 static bool find(const char *pattern, char path[512])
 {
@@ -153,7 +152,7 @@ static uint8_t act(char what)
 	return status;
 }
 
-/* Process ids of the clients that a test has started and not yet ended. */
+/* Process ids of the clients that a test has started and has not ended yet. */
 static pid_t living[CLIENTS];
 
 static struct client begin(const char *cgroup)
@@ -225,7 +224,7 @@ static int set_up_container(void **state)
 		usleep(10000);
 	mkdir(CONTAINER, 0755);
 	if (!write_to(CONTAINER "/cgroup.subtree_control", "+memory"))
-		return 0;	/* without cgroups, the tests are skipped */
+		return 0;	/* without cgroups, the tests skip themselves */
 	mkdir(INNER, 0755);
 	mkdir(OTHER, 0755);
 	write_to(INNER "/cgroup.subtree_control", "+memory");
@@ -240,7 +239,7 @@ static int set_up_container(void **state)
 static int tear_down_container(void **state)
 {
 	(void)state;
-	/* A failed test may leave clients and cgroups; remove them. */
+	/* Remove clients and cgroups that a failed test may have left. */
 	for (int i = 0; i < CLIENTS; i++)
 		if (living[i]) {
 			kill(living[i], SIGKILL);
@@ -255,8 +254,8 @@ static int tear_down_container(void **state)
 }
 
 /*
- * All clients in a container share one memory limit: the smallest limit of the cgroups that contain
- * them.
+ * All clients in a container share one memory limit: the smallest limit of the cgroups around the
+ * clients.
  */
 static void test_containers(void **state)
 {
@@ -288,12 +287,17 @@ static void test_containers(void **state)
 	end(&inner);
 	while (!access(box, F_OK))
 		usleep(10000);
-	/* The memory limit of the client `outer` is set in a parent of its cgroup. */
+	/*
+	 * The memory limit that applies to the client `outer` is set in a parent cgroup of the
+	 * client's cgroup.
+	 */
 	outer = begin(OTHER);
 	assert_int_equal(tell(&outer, ASK), NN_OK);
 	assert_true(find(ENGINE "/box-*", box));
 	assert_int_equal(number_in(box, "memory.max"), OUTER_BYTES);
-	/* A client whose container has no limit may use as much memory as a user. */
+	/*
+	 * A client whose container has no memory limit may use as much memory as its user may use.
+	 */
 	free_one = begin("");
 	assert_int_equal(tell(&free_one, HUGE_MODEL), NN_OK);
 	assert_true(find(ENGINE "/worker-*", folder));
@@ -302,8 +306,8 @@ static void test_containers(void **state)
 }
 
 /*
- * The limit of a cgroup also applies to a client in the innermost of five nested cgroups with the
- * longest possible names.
+ * The memory limit of a cgroup also applies to a client in the innermost of five nested cgroups
+ * with the longest possible names.
  */
 static void test_long_names(void **state)
 {
@@ -334,8 +338,8 @@ static void test_long_names(void **state)
 }
 
 /*
- * If the process that opened the device has ended, its memory limit is unknown, so no worker serves
- * its context.
+ * If the process that opened the device has ended, the memory limit of this process is unknown, so
+ * no worker serves the context.
  */
 static void test_dead_opener(void **state)
 {
@@ -355,7 +359,7 @@ static void test_dead_opener(void **state)
 	assert_int_equal(tell(&c, ORPHAN), NN_OK);
 	assert_int_not_equal(tell(&c, ASK), NN_OK);
 	assert_false(find(ENGINE "/worker-*", folder));
-	/* A client that has opened the device itself gets a worker. */
+	/* If a client opens the device again by itself, the client gets a worker. */
 	assert_int_equal(tell(&c, CLOSE), 0);
 	assert_int_equal(tell(&c, ASK), NN_OK);
 	end(&c);
@@ -377,7 +381,10 @@ static unsigned int find_idle(char names[2048])
 	return count;
 }
 
-/* If nnacceld cannot make a user's cgroup, it refuses the user, and keeps all idle workers. */
+/*
+ * If nnacceld cannot make a cgroup for a user, nnacceld refuses the user, and keeps all idle
+ * workers.
+ */
 static void test_no_cgroup(void **state)
 {
 	char idle[512], most[600], before[2048], after[2048];
@@ -397,7 +404,9 @@ static void test_no_cgroup(void **state)
 	c = begin("");
 	assert_int_not_equal(tell(&c, ASK), NN_OK);
 	end(&c);
-	/* Wait until idle workers that were killed by mistake would have ended. */
+	/*
+	 * Wait so long that idle workers would have ended if nnacceld had killed them by mistake.
+	 */
 	usleep(500000);
 	assert_true(write_to(most, "max"));
 	find_idle(after);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Observes executions with the kernel's tracing. An execution outside of a burst is one system
- * call. In a burst's steady state, client and worker neither map nor allocate memory, and cause no
- * page faults. Client and worker call the kernel only to sleep and to wake the peer. Needs
- * /dev/nnaccel, root, and a running nnacceld, preferably with NNACCEL_SPIN_US=5000, as in this
- * process.
+ * Observes the system calls and page faults of executions by the kernel's tracing. The test checks
+ * that an execution outside of a burst is one system call. In a burst's steady state, client and
+ * worker neither map nor allocate memory, and cause no page faults. In a burst, client and worker
+ * call the kernel only to sleep and to wake each other. Needs /dev/nnaccel, root, and a running
+ * nnacceld, preferably with NNACCEL_SPIN_US=5000, as in this process.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -43,14 +43,17 @@
 #define AWAKE_RUNS	1000
 #define TRIES		how_often(12, 6)
 #define SLOW_S		1	/* time of WARM_UP executions if client and worker share a CPU */
-#define SETTLE		3000	/* executions after which delays before have no effect */
+#define SETTLE		3000	/* executions after which earlier delays have no effect */
 
-/* System calls that turn tracing off: closes one file, and opens and writes another one. */
+/*
+ * Number of system calls that turn tracing off: one file is closed, and another file is opened and
+ * written.
+ */
 #define CALLS_TO_STOP	3
 #define COUNT		4
 #define SIZE		(COUNT * sizeof(float))
 
-/* Numbers of the trace events of the client, of the worker, or of one thread. */
+/* Numbers of events in the trace, of the client, of the worker, or of one thread. */
 struct seen {
 	pid_t thread;
 	unsigned long futexes;
@@ -72,8 +75,8 @@ static void put(const char *path, const char *text)
 }
 
 /*
- * The threads whose events read_trace() counts. The filter set_event_pid is not used, because it
- * changes code of the scheduler (scripts/vm).
+ * The threads whose events read_trace() counts. The test does not use the filter set_event_pid,
+ * because this filter changes code of the scheduler (scripts/vm).
  */
 static pid_t followed[256];
 static size_t num_followed;
@@ -92,7 +95,10 @@ static bool is_followed(pid_t thread)
 	return false;
 }
 
-/* Follows this thread and all threads of the worker (0: no worker), and no others. */
+/*
+ * Makes read_trace() count the events of this thread and of all threads of the worker (0: no
+ * worker), and of no other threads.
+ */
 static void follow(pid_t worker)
 {
 	struct dirent *entry;
@@ -137,7 +143,7 @@ static int tear_down(void **state)
 	return rmdir(INSTANCE);
 }
 
-/* Parses a line " comm-PID [cpu] ... time: event: ..." */
+/* Parses a line of the trace: " comm-PID [cpu] ... time: event: ..." */
 static pid_t line_thread(const char *line)
 {
 	const char *at = strstr(line, " [");
@@ -174,8 +180,9 @@ static void take_line(const char *line, struct seen *s)
 }
 
 /*
- * Counts the events of this thread in *client, of `worker->thread` in *worker, and of the other
- * followed threads in *others (NULL: in *worker).
+ * Counts the events of this thread in *client, and the events of the thread `worker->thread` in
+ * *worker. Events of all other followed threads count in *others, or in *worker if `others` is
+ * NULL.
  */
 static void read_trace(struct seen *client, struct seen *worker, struct seen *others)
 {
@@ -244,8 +251,8 @@ static int add_often(struct nna_burst *b, struct nna_memory *m, int count)
 }
 
 /*
- * Returns the maximum number of futex calls for the reported sleeps and wake-ups of client or
- * worker. A sleep followed by a spin takes two futex calls.
+ * Returns the maximum number of futex calls for the numbers of sleeps and wake-ups that the burst's
+ * counters report. A sleep after which the thread spins takes two futex calls.
  */
 static unsigned long told(const char *sleeps, const char *wakes)
 {
@@ -253,7 +260,7 @@ static unsigned long told(const char *sleeps, const char *wakes)
 	       (unsigned long)burst_counter(wakes, NULL);
 }
 
-/* A burst that has already run WARM_UP executions. */
+/* A burst in which WARM_UP executions have already run. */
 struct used_burst {
 	struct nna_device *device;
 	struct nna_prepared_model *prepared;
@@ -264,8 +271,8 @@ struct used_burst {
 static void open_used_burst(struct used_burst *u)
 {
 	/*
-	 * Set a spin time of many executions, after which this process sleeps. While another VM
-	 * takes a CPU, each execution takes the whole spin time.
+	 * Set a spin time that is as long as many executions; after the spin time this process
+	 * sleeps. While another VM uses one of the CPUs, each execution takes the whole spin time.
 	 */
 	setenv("NNACCEL_SPIN_US", "5000", 1);
 	assert_int_equal(nna_device_open(NULL, &u->device, NULL), NN_OK);
@@ -284,7 +291,10 @@ static void close_used_burst(struct used_burst *u)
 	nna_device_close(u->device);
 }
 
-/* Executes ADD `count` times in a burst. Returns the time of the slowest execution in ns. */
+/*
+ * Executes an ADD `count` times in a burst. Returns the time of the slowest of the executions in
+ * ns.
+ */
 static uint64_t add_timed(const struct used_burst *u, int count)
 {
 	uint64_t slowest_ns = 0;
@@ -300,8 +310,9 @@ static uint64_t add_timed(const struct used_burst *u, int count)
 }
 
 /*
- * Runs `settle` executions without tracing, which wake a sleeping worker, and then traces `count`
- * executions. Returns true if client and worker kept their CPUs, that is, no execution was slow.
+ * Runs `settle` executions without tracing, of which the first executions wake a sleeping worker,
+ * and then traces `count` executions. Returns true if client and worker could use their CPUs all
+ * the time, that is, no execution was slow.
  */
 static bool trace_executions(const struct used_burst *u, int settle, int count)
 {
@@ -337,8 +348,8 @@ static void test_steady_state(void **state)
 	assert_int_equal(client.others, CALLS_TO_STOP);
 	assert_int_equal(client.faults, 0);
 	/*
-	 * Client and worker make only the futex calls that they count; the worker's watcher thread
-	 * may wake once.
+	 * Client and worker make only the futex calls that the burst's counters report; the
+	 * worker's watcher thread may wake once.
 	 */
 	assert_true(client.futexes <= client_told);
 	assert_true(worker.futexes <= worker_told + 4);
@@ -381,9 +392,9 @@ static void test_one_call(void **state)
 }
 
 /*
- * While client and worker are both awake, they make no system call. If the host takes a CPU away,
- * client or worker sleeps for a while. At least one of several runs must make no system call,
- * unless all runs were disturbed.
+ * While client and worker are both awake, neither makes a system call. If the host takes a CPU away
+ * from the VM, client or worker sleeps for a while. The test requires that at least one of several
+ * runs makes no system call, unless all runs were disturbed.
  */
 static void test_awake(void **state)
 {
@@ -393,8 +404,8 @@ static void test_awake(void **state)
 
 	(void)state;
 	/*
-	 * If another virtual machine takes a CPU, an execution takes as long as the spin limits of
-	 * client and worker.
+	 * If another virtual machine uses a CPU of this machine, an execution takes as long as the
+	 * spin limits of client and worker.
 	 */
 	if (!getenv("NNACCEL_ALL")) {
 		print_message("it takes two CPUs for itself: NNACCEL_ALL=1 runs it\n");

@@ -19,7 +19,7 @@
 #define BYTES (COUNT * sizeof(float))
 #define OP_ADD 0	/* ANEURALNETWORKS_ADD */
 
-/* The model sum = input + constant; the constant fills pool 0. */
+/* The model computes sum = input + constant; the constant fills pool 0. */
 static const struct nn_operand operands[] = {
 	{ .type = NN_TENSOR_FLOAT32, .rank = 1, .dims = { COUNT },
 	  .lifetime = NN_SUBGRAPH_INPUT, .consumers = 1 },
@@ -121,7 +121,7 @@ static void test_input(void **state)
 	assert_int_equal(execute(&err), NN_GENERAL_FAILURE);
 	assert_non_null(strstr(err.message, "shorter"));
 	/*
-	 * The worker still executes its model; if the worker had died, the status would be
+	 * The worker still executes the client's model; if the worker had died, the status would be
 	 * NN_DEAD_OBJECT.
 	 */
 	assert_int_equal(ftruncate(c.input_fd, BYTES), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts the heap blocks in use, so that a test can compare the numbers before and after. Only one
- * file of a program may include this header. With a sanitizer, which has its own heap, this header
- * counts no blocks.
+ * Counts the heap blocks in use, so that a test can compare the numbers before and after the test.
+ * Only one file of a program may include heap_blocks.h. In builds with a sanitizer, which has a
+ * separate heap, this header counts no blocks.
  */
 #ifndef NN_TESTS_HEAP_BLOCKS_H
 #define NN_TESTS_HEAP_BLOCKS_H
@@ -64,7 +64,7 @@ __attribute__((visibility("default"))) void free(void *block)
 }
 #endif
 
-/* Defines a test that must free all heap blocks that it allocates. */
+/* Defines a cmocka test that must free all heap blocks that the test allocates. */
 #define heap_unit_test(test) cmocka_unit_test_setup_teardown(test, heap_begin, heap_end)
 
 static inline int heap_begin(void **state)

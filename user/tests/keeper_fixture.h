@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Common functions for tests of the engine's compilation cache: a state folder, a keeper, and
- * sockets of played workers.
+ * sockets of workers that the test imitates.
  */
 #ifndef NN_TESTS_KEEPER_FIXTURE_H
 #define NN_TESTS_KEEPER_FIXTURE_H
@@ -30,15 +30,15 @@
 
 static char folder[64];
 static struct keeper keeper;
-/* The keeper process runs the test's own program. */
+/* The keeper process also runs the test's program. */
 static struct keeper_options options = {
 	.plans = { 1 << 20, 1 << 20 }, .log_level = LOG_INFO, .program = "/proc/self/exe",
 	.engine = "test", .identity = "library 1",
 };
 
 /*
- * main() calls this function. If the program was started as a keeper, the function runs the keeper
- * and does not return.
+ * The test's main() must call be_keeper() first. If the program was started as a keeper,
+ * be_keeper() runs the keeper and does not return.
  */
 static inline void be_keeper(int argc, char **argv)
 {
@@ -52,7 +52,7 @@ static inline void be_keeper(int argc, char **argv)
 	_exit(counts_write(&counts) ? status : EXIT_FAILURE);
 }
 
-/* Makes the state folder in memory, because memory is faster than a disk. */
+/* Makes the state folder in memory (/dev/shm), because memory is faster than a disk. */
 static inline int make_folder(void **state)
 {
 	(void)state;
@@ -87,8 +87,8 @@ static inline int stop_keeper(void **state)
 }
 
 /*
- * Makes a socket pair for a worker of a user: returns the worker's end, and passes the other end to
- * the keeper.
+ * Makes a pair of sockets for a worker of a user: returns the worker's end, and passes the other
+ * end to the keeper.
  */
 static inline int worker_of(uint32_t uid)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the keeper's loop. The tests replace everything that the loop calls: the index, the store
- * of plans, the time, and system calls, which may fail. The loop has no threads here; the tests do
- * the threads' work.
+ * Tests the loop of the keeper, in which the keeper handles messages of broker and clients. The
+ * tests replace all functions that the loop calls: the index, the store of plans, the time, and
+ * system calls, which may fail. The keeper's loop has no threads in these tests; the tests do the
+ * work of the threads.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,23 +32,23 @@
 #include "tests/open_files.h"
 
 #define PAGE BLOB_PAGE
-#define USER_BYTES (16 * PAGE)	/* limit of a user's plans in bytes */
+#define USER_BYTES (16 * PAGE)	/* maximum size of all plans of a user in bytes */
 
 /* ---- what fails ---- */
 
 enum call {
 	NONE,
-	/* System calls and allocations that may fail. */
+	/* System calls and allocations that a test can let fail. */
 	F_ACCEPT, F_CALLOC, F_COPY, F_FSTAT, F_MEMFD, F_MMAP, F_POLL, F_READ, F_REALLOC, F_RECEIVE,
 	F_SEAL, F_TRUNCATE, F_WRITE,
-	/* Calls to the index and to the store of plans that may fail. */
+	/* Calls to the index and to the store of plans that a test can let fail. */
 	F_BEGIN, F_CHECK, F_CLEAR, F_CLEAR_PLANS, F_COMMIT, F_DROP, F_END, F_PUT, F_REPORT, F_WANTS,
 	CALLS
 };
 
 static struct {
-	int left[CALLS];	/* which invocation of a call fails, from 1; 0: none fails */
-	int error;		/* errno of the failing calls */
+	int left[CALLS];	/* number of the invocation that fails, from 1; or 0 */
+	int error;		/* errno of the calls that fail */
 	unsigned int committed, rolled_back, abandoned, lines;
 	time_t passed_s;
 } played;
@@ -292,7 +293,7 @@ void blob_store_rolled_back(struct blob_store *store)
 
 static struct {
 	struct keep *keep;
-	int broker, client;	/* the tests' ends of the broker's and a client's socket */
+	int broker, client;	/* the test's ends of the sockets of broker and client */
 } t;
 
 static void count_line(void *data, enum log_level level, const char *line)
@@ -316,7 +317,7 @@ static void begin(bool keeps_plans)
 	log_set_sink(count_line, NULL);
 }
 
-/* Closes the broker's socket, which ends the keeper's loop. */
+/* Closes the socket of the broker, which ends the keeper's loop. */
 static void end(void)
 {
 	int ours = t.keep->fds[BROKER].fd;
@@ -327,7 +328,7 @@ static void end(void)
 	log_set_sink(NULL, NULL);
 }
 
-/* Connects another client to the keeper. */
+/* Connects one more client to the keeper. */
 static void join(uint32_t uid, bool is_admin)
 {
 	int ends[2];
@@ -337,7 +338,7 @@ static void join(uint32_t uid, bool is_admin)
 	add_client(t.keep, ends[1], uid, is_admin);
 }
 
-/* Does the work of one queue, as the keeper's threads would. */
+/* Does the work that waits in one queue, as the keeper's threads would. */
 static void work(enum queue_kind kind)
 {
 	struct task *batch = take_work(t.keep, kind);
@@ -358,8 +359,8 @@ static void work_all(void)
 }
 
 /*
- * Sends a request as a client. On return the keeper has queued the request's work, or has answered
- * the request.
+ * Sends a request to the keeper as a client. When the function returns, the keeper has queued the
+ * work of the request, or has answered the request.
  */
 static void request(size_t place, int client, uint32_t kind, uint64_t model_size,
 		    uint64_t data_size)
@@ -401,7 +402,10 @@ static void fill_memory(void)
 
 /* ---- tests ---- */
 
-/* The expected answers if no call fails, and if a certain call fails; some answers carry a file. */
+/*
+ * The expected answers to requests if no call fails, and if a certain call fails; some answers
+ * carry a file.
+ */
 static const struct {
 	const char *name;
 	uint32_t kind;
@@ -479,8 +483,8 @@ static void test_answers(void **state)
 }
 
 /*
- * Requests that change no entry succeed without a transaction. Requests that change an entry fail
- * without a transaction.
+ * Requests that change no entry succeed even if the transaction cannot begin. Requests that change
+ * an entry fail if the transaction cannot begin.
  */
 static const struct {
 	uint32_t kind;
@@ -525,8 +529,8 @@ static void test_not_committed(void **state)
 }
 
 /*
- * If the commit of an entry fails, the keeper removes the entry's file. If the keeper rejects an
- * entry, it writes no file.
+ * If the commit of an entry fails, the keeper removes the file of the entry. If the keeper rejects
+ * an entry, the keeper writes no file.
  */
 static void test_plan_not_committed(void **state)
 {
@@ -552,7 +556,7 @@ static void test_plan_not_committed(void **state)
 	}
 }
 
-/* A plan is rejected if it has more bytes than a user may write in an hour. */
+/* The keeper rejects a plan that has more bytes than a user may write in an hour. */
 static void test_too_large(void **state)
 {
 	const uint64_t most = WRITE_TIMES * USER_BYTES;
@@ -574,7 +578,7 @@ static void test_debts(void **state)
 {
 	static const struct {
 		time_t passed_s;
-		size_t users;		/* number of users that the keeper knows after passed_s */
+		size_t users;		/* number of users that the keeper knows at this time */
 	} ages[] = { { 0, 3 }, { 60, 2 }, { 2 * 3600, 1 } };
 	int clients[2], file;
 
@@ -600,7 +604,7 @@ static void test_debts(void **state)
 }
 
 /*
- * If there is no memory for a new client, the new client is dropped; existing clients stay
+ * If memory for a new client runs out, the keeper drops the new client; existing clients stay
  * connected.
  */
 static void test_no_room(void **state)
@@ -634,18 +638,18 @@ static void test_no_room(void **state)
 }
 
 /*
- * A broker's message either passes a worker's socket to the keeper or ends the keeper. Invalid
- * messages end the keeper.
+ * A message of the broker either passes a worker's socket to the keeper or ends the keeper. Invalid
+ * messages of the broker end the keeper.
  */
 static void test_broker(void **state)
 {
 	static const struct {
 		struct message message;
 		bool has_socket;
-		int error;		/* errno of the receiving call, or 0 */
+		int error;		/* errno of the call that receives the message, or 0 */
 		bool goes_on;
 		size_t clients;		/* number of clients after the message */
-		unsigned int lines;	/* number of lines in the log */
+		unsigned int lines;	/* number of lines in the log after the message */
 	} messages[] = {
 		{ { .kind = KEEPER_SERVE, .uid = 5 }, true, 0, true, 1, 0 },
 		{ { .kind = KEEPER_SERVE, .uid = 5 }, false, 0, true, 0, 1 },
@@ -678,13 +682,16 @@ static void test_broker(void **state)
 	}
 }
 
-/* Receiving from a client fails with different errors; then accept(), write() and poll() fail. */
+/*
+ * The test lets receiving from a client fail with different errors, and then lets accept(), write()
+ * and poll() fail.
+ */
 static void test_client_errors(void **state)
 {
 	static const struct {
 		int error;
 		bool stays;
-		unsigned int lines;	/* log lines from the start of the test */
+		unsigned int lines;	/* number of log lines since the test began */
 	} errors[] = {
 		{ EAGAIN, true, 0 }, { EINTR, true, 0 }, { ECONNRESET, false, 0 },
 		{ EPROTO, false, 1 },
@@ -703,7 +710,7 @@ static void test_client_errors(void **state)
 	take_admin(t.keep);
 	assert_int_equal(t.keep->count, FIRST_CLIENT + 1);
 	/*
-	 * A thread's report of finished work was already read, or the thread cannot write the
+	 * First, a thread's report of finished work was already read; then a thread cannot write a
 	 * report.
 	 */
 	end_work(t.keep);
@@ -716,13 +723,13 @@ static void test_client_errors(void **state)
 	end_work(t.keep);
 	assert_false(t.keep->clients[FIRST_CLIENT]->is_busy);
 	close(t.client);
-	/* The keeper's loop continues after a signal. */
+	/* The loop of the keeper continues after poll() was interrupted by a signal. */
 	let_fail(F_POLL, EINTR);
 	end();
 	assert_int_equal(played.left[F_POLL], 0);
 }
 
-/* A thread that the keeper stops finishes all queued work before it ends. */
+/* A thread that the keeper stops finishes all queued work before the thread ends. */
 static void test_stop(void **state)
 {
 	int clients[2], file;

@@ -26,26 +26,31 @@
 #define NO_CALL UINT32_MAX
 
 /*
- * System calls by which a victim marks points in the trace. The victim, a child that is killed,
- * makes the calls MARK and ACKNOWLEDGE for no other purpose.
+ * System calls by which a victim, the child process to be killed, marks points in the trace. The
+ * victim makes the calls MARK and ACKNOWLEDGE only to mark points in the trace.
  */
 #define MARK "getppid"
 #define ACKNOWLEDGE "getpgid"
 
-/* The fd to which a victim writes a byte when its data are stored. */
+/* The fd to which a victim writes a byte when the victim's data are stored durably. */
 #define ACKNOWLEDGED_FD 9
 
-/* A system call as strace names it: its name, and its number among calls of that name. */
+/*
+ * A system call as strace identifies it: by name, and by number among the calls of the same name.
+ */
 struct call {
 	char name[24];
 	unsigned int number;
 };
 
 struct calls {
-	struct call list[MAX_CALLS];		/* system calls between the victim's marks */
+	struct call list[MAX_CALLS];		/* system calls between the two marks */
 	unsigned int count, marks;
-	unsigned int acknowledged;	/* number of calls before the acknowledgement, or NO_CALL */
-	/* 1 + index of the last write, and of the last sync, before the acknowledgement. */
+	unsigned int acknowledged;	/* calls before the victim acknowledges, or NO_CALL */
+	/*
+	 * 1 + index of the last write, and 1 + index of the last sync, before the victim
+	 * acknowledges.
+	 */
 	unsigned int written, synced;
 };
 
@@ -62,8 +67,8 @@ void killing_acknowledge(void)
 }
 
 /*
- * Errors that system calls return on a disk that is full, read-only or broken. The list has no
- * reads that fail with EIO, because SQLite treats a page that cannot be read as damaged.
+ * Errors that system calls return if the disk is full, read-only or broken. In this list no read
+ * fails with EIO, because SQLite treats a page that cannot be read as damaged.
  */
 static const struct disk_error {
 	const char *call, *error;
@@ -83,7 +88,9 @@ static const struct disk_error {
 	{ "unlinkat", "EROFS" },
 };
 
-/* Runs this program as a victim under strace; returns its status in the form of waitpid(). */
+/*
+ * Runs this program as a victim under strace; returns the victim's status in the form of waitpid().
+ */
 static int strace(const char *log, const char *inject, const char *what, const char *folder,
 		  bool *acknowledged)
 {
@@ -109,7 +116,7 @@ static int strace(const char *log, const char *inject, const char *what, const c
 	return status;
 }
 
-/* Counts a call; returns its number among the calls of the same name. */
+/* Counts a system call; returns the number of the call among the calls of the same name. */
 static unsigned int count_name(struct call *names, const char *name)
 {
 	unsigned int i = 0;
@@ -158,8 +165,8 @@ static void read_calls(const char *log, struct calls *c)
 }
 
 /*
- * Runs the victim to its end, records its system calls, and checks that the victim acknowledges
- * only after its last write was synced.
+ * Runs the victim to the end, records the victim's system calls, and checks that the victim
+ * acknowledges only after its last write was synced.
  */
 static void find_calls(const char *log, const char *what, const char *folder, struct calls *c)
 {
@@ -174,8 +181,8 @@ static void find_calls(const char *log, const char *what, const char *folder, st
 }
 
 /*
- * Returns N if only each N-th call is tested: the value of NN_TEST_EACH, which emulated machines
- * set, or a default.
+ * Returns N if the test tries only each N-th system call: the value of NN_TEST_EACH, which emulated
+ * machines set, or a default.
  */
 static unsigned int each(void)
 {
@@ -185,7 +192,7 @@ static unsigned int each(void)
 	return number > 0 ? (unsigned int)number : 1;
 }
 
-/* Runs the victim once without a failure; returns false if strace is missing. */
+/* Runs the victim once without any failure; returns false if strace is missing. */
 static bool begin(char log[64], const char *what, const char *folder, void (*prepare)(void),
 		  void (*check)(bool acknowledged), struct calls *calls)
 {
@@ -215,8 +222,8 @@ unsigned int killing_run(const char *what, const char *folder, void (*prepare)(v
 			 calls.list[i].name, calls.list[i].number);
 		status = strace(log, inject, what, folder, &acknowledged);
 		/*
-		 * If a victim makes fewer calls of a name than recorded, for example with
-		 * sanitizers, it is not killed.
+		 * If a victim makes fewer calls of a name than were recorded, for example with
+		 * sanitizers, the victim is not killed.
 		 */
 		assert_true(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
 		tried++;
@@ -230,8 +237,8 @@ unsigned int killing_run(const char *what, const char *folder, void (*prepare)(v
 }
 
 /*
- * Makes a victim's call fail: only one call, or also all later calls of the same name. Returns true
- * if the victim reported a failure.
+ * Makes one system call of a victim fail or, unless `once` is set, also all later calls of the same
+ * name. Returns true if the victim has reported a failure.
  */
 static bool fail_call(const char *log, const struct call *call, const char *error, bool once,
 		      const char *what, const char *folder, void (*check)(bool acknowledged))

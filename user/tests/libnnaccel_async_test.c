@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests libnnaccel's asynchronous executions: with fences, and by io_uring. The test program plays
- * the kernel: it checks libnnaccel's requests, and returns the answer of each test case.
+ * Tests asynchronous executions by libnnaccel: with fences, and by io_uring. The test program
+ * imitates the kernel: the program checks libnnaccel's requests, and returns the answer of each
+ * test case.
  */
 #define _GNU_SOURCE
 #include <linux/io_uring.h>
@@ -41,7 +42,7 @@ static struct nna_memory *memory;
 static struct nn_error err;
 static struct kept kept;
 
-/* The last requests, and the answers that the played kernel gives. */
+/* The last requests of libnnaccel, and the answers of the imitated kernel. */
 static struct {
 	struct nnaccel_submit submit;
 	struct nnaccel_execute execute;
@@ -52,8 +53,8 @@ static struct {
 	struct nnaccel_cancel cancel;
 	int cancel_errno;
 	int sync_errno;
-	unsigned int sync_waits;	/* number of calls that report that there is no fence yet */
-	uint32_t out_status;		/* status of executions; with a message unless it is 0 */
+	unsigned int sync_waits;	/* number of calls that are answered with "no fence yet" */
+	uint32_t out_status;		/* status of executions; a message comes with all but 0 */
 } asked;
 
 static int fail_with(int error)
@@ -177,8 +178,8 @@ static void test_what_is_asked(void **state)
 	assert_int_equal(asked.execute.deadline_ns, 123);
 	assert_int_equal(asked.execute.loop_timeout_ns, 456);
 	/*
-	 * The kernel's request has no pointer to the caller's stack, because the request outlives
-	 * nna_execute_fenced().
+	 * The request to the kernel has no pointer to the caller's stack, because the request
+	 * outlives nna_execute_fenced().
 	 */
 	assert_int_equal(asked.execute.shapes, 0);
 	assert_int_equal(asked.execute.message, 0);
@@ -193,7 +194,8 @@ static void test_what_is_asked(void **state)
 }
 
 /*
- * An output needs a complete shape, which may come from the request, the model, or both together.
+ * An output needs a complete shape; the shape may come from the request, from the model, or from
+ * both.
  */
 static void test_declared_shapes(void **state)
 {
@@ -201,7 +203,7 @@ static void test_declared_shapes(void **state)
 		uint32_t model[3], request[3];	/* rank and dimensions */
 		bool is_omitted;
 		enum nn_status status;
-		uint32_t size;			/* size of the buffer that is the output */
+		uint32_t size;			/* size of the buffer for the output */
 	} cases[] = {
 		{ { 2, 1, 4 }, { 0 }, false, NN_OK, 16 }, { { 0 }, { 2, 1, 4 }, false, NN_OK, 16 },
 		{ { 2, 0, 4 }, { 2, 3, 0 }, false, NN_OK, 48 }, { { 2, 0, 4 }, { 2, 3, 4 }, false, NN_OK, 48 },
@@ -249,7 +251,7 @@ static void test_declared_shapes(void **state)
 	}
 }
 
-/* Starts an execution with valid arguments, and returns its fence. */
+/* Starts an execution with valid arguments, and returns the fence of the execution. */
 static int start(struct nna_prepared_model *p)
 {
 	const struct nna_argument in = { .length = ROW }, out = { .offset = 64, .length = ROW };
@@ -322,8 +324,8 @@ static void test_fence_info(void **state)
 }
 
 /*
- * nna_fence_get_sync_file() waits until the kernel returns a sync_file, or reports that the
- * execution gets no sync_file.
+ * The function nna_fence_get_sync_file() waits until the kernel returns a sync_file, or reports
+ * that the execution gets no sync_file.
  */
 static void test_sync_file(void **state)
 {
@@ -385,7 +387,8 @@ static void test_no_fence_info(void **state)
 	}
 	fake.is_busy = false;
 	/*
-	 * If the request for an execution's result fails, nna_fence_get_info() can be called again.
+	 * If asking the kernel for an execution's result fails, nna_fence_get_info() can be called
+	 * again.
 	 */
 	fake_begin(1, ENOMEM);
 	assert_int_equal(nna_fence_get_info(device, fence, NULL, NULL, &err),
@@ -403,8 +406,8 @@ static void test_no_fence_info(void **state)
 	close(file);
 
 	/*
-	 * If the client itself reads an execution's result from the kernel, the library reports no
-	 * result.
+	 * If the client itself has read an execution's result from the kernel, nna_fence_get_info()
+	 * reports no result.
 	 */
 	asked.out_status = NNACCEL_STATUS_GENERAL_FAILURE;
 	fence = start(p);
@@ -413,7 +416,7 @@ static void test_no_fence_info(void **state)
 	assert_string_equal(err.message, not_one);
 	close(fence);
 
-	/* A duplicate of a fence's fd stands for the fence's execution. */
+	/* A duplicate of a fence's file descriptor stands for the same execution as the fence. */
 	fence = start(p);
 	copy = dup(fence);
 	fake_find(0, fence)->fd = copy;
@@ -425,8 +428,7 @@ static void test_no_fence_info(void **state)
 }
 
 /*
- * Closing a fence drops the execution's unread result, and makes room for another command in
- * flight.
+ * Closing a fence drops the unread result of the execution, and makes room for another submission.
  */
 static void test_answers_of_closed_files(void **state)
 {
@@ -455,8 +457,8 @@ static void test_answers_of_closed_files(void **state)
 		close(fences[i]);
 	}
 	/*
-	 * If a new fence has the fd number of a closed fence, the new fence's result replaces the
-	 * stored result.
+	 * If a new fence has the same fd number as a closed fence, the new fence's result replaces
+	 * the closed fence's stored result.
 	 */
 	blocks = kept_now().counts[KEPT_MEMORY];
 	for (int i = 1; i < FAKE_MOST_COMMANDS; i++) {
@@ -501,7 +503,7 @@ static void test_submissions(void **state)
 	static const struct {
 		int res;
 		uint32_t out_status;
-		bool was_past;		/* the deadline has passed when the request is submitted */
+		bool was_past;		/* the deadline has passed when the test submits */
 		enum nn_status status;
 	} cases[] = {
 		{ 0, 0, false, NN_OK },
@@ -561,7 +563,7 @@ static void test_submissions(void **state)
 		assert_int_equal(e->num_inputs, 1);
 		assert_int_equal(e->num_outputs, 1);
 		assert_int_equal(e->flags, NNACCEL_EXECUTE_MEASURE);
-		/* Write the results that an engine would return for the execution. */
+		/* Write the results of the execution that an engine would return. */
 		e->out_status = cases[i].out_status;
 		e->out_num_shapes = 1;
 		e->out_device_ns = 7000;
@@ -584,7 +586,7 @@ static void test_submissions(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* A submission copies all data to which its request points. */
+/* A submission copies all data to which the client's request points. */
 static void test_submissions_keep_requests(void **state)
 {
 	struct nna_prepared_model *p = prepare(2, 1, 4);

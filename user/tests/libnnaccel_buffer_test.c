@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests which requests libnnaccel makes to the kernel for buffers of memory domains: roles, sizes,
- * copies and growth. The test program plays the kernel.
+ * copies and growth. The test program imitates the kernel.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -18,8 +18,8 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /*
- * Operands of the model: inputs of several types and shapes, and two outputs whose types and shapes
- * resemble inputs.
+ * Operands of the test's model: inputs of several types and shapes, and two outputs that have the
+ * types and shapes of inputs.
  */
 enum { FLOATS, BYTES, ROWS, ANY, LARGE, OTHER_SCALE, FLOATS_OUT, ROWS_OUT, NUM_OPERANDS };
 enum { NUM_INPUTS = FLOATS_OUT, NUM_OUTPUTS = NUM_OPERANDS - NUM_INPUTS };
@@ -40,7 +40,7 @@ static const struct nn_operand operands[] = {
 };
 static const uint32_t inputs[] = { FLOATS, BYTES, ROWS, ANY, LARGE, OTHER_SCALE };
 static const uint32_t outputs[] = { FLOATS_OUT, ROWS_OUT };
-/* The played kernel executes nothing, so the operation does not matter. */
+/* The imitated kernel executes nothing, so any operation is sufficient. */
 static const struct nn_operation operation = { NN_OP_ADD, NUM_INPUTS, NUM_OUTPUTS, inputs, outputs };
 static const struct nn_subgraph subgraph = {
 	NUM_OPERANDS, 1, NUM_INPUTS, NUM_OUTPUTS, operands, &operation, inputs, outputs,
@@ -118,8 +118,8 @@ static enum nn_status make(uint32_t operand, const struct nna_buffer_desc *desc,
 }
 
 /*
- * A buffer of known shape has the shape's size. A buffer of unknown shape has about a page, or more
- * if one element of each unknown dimension needs more.
+ * The size of a buffer with a known shape follows from the shape. A buffer with an unknown shape
+ * has about a page, or more if one element for each unknown dimension needs more.
  */
 static void test_sizes(void **state)
 {
@@ -237,8 +237,8 @@ static void test_roles(void **state)
 }
 
 /*
- * Reading copies the whole buffer. A buffer is empty after the library has refused a write to the
- * buffer.
+ * Reading a buffer copies the contents of the whole buffer. After the library has refused a write
+ * to a buffer, the buffer is empty.
  */
 static void test_copies(void **state)
 {
@@ -270,8 +270,8 @@ static void test_copies(void **state)
 	assert_int_equal(copies, 2);
 
 	/*
-	 * The data are larger than the buffer, so the library replaces the kernel's buffer by a
-	 * larger buffer.
+	 * The data are larger than the buffer's memory, so the library replaces the kernel's buffer
+	 * by a larger buffer.
 	 */
 	assert_int_equal(nna_buffer_write(buffer, data, 4800, 2, many, &err), NN_OK);
 	assert_int_equal(allocs, 2);
@@ -301,8 +301,8 @@ static void test_copies(void **state)
 }
 
 /*
- * A copy between a buffer and a memory covers the whole memory, from the memory's offset in its
- * pool on.
+ * A copy between a buffer and a memory covers the whole memory, which begins at the memory's offset
+ * in the pool.
  */
 static void test_memories(void **state)
 {
@@ -337,7 +337,7 @@ static void test_memories(void **state)
 	assert_int_equal(copy.flags, NNACCEL_COPY_OUT | NNACCEL_COPY_POOL);
 	assert_int_equal(copy.offset, 0);
 	assert_int_equal(copy.length, 16);
-	/* A refused copy to a memory does not change the buffer. */
+	/* A copy to a memory that the library refuses does not change the buffer. */
 	assert_int_equal(nna_buffer_copy_to(buffer, constant, &err), NN_INVALID_ARGUMENT);
 	assert_int_equal(nna_buffer_copy_to(buffer, image, &err), NN_GENERAL_FAILURE);
 	assert_int_equal(nna_buffer_copy_to(buffer, foreign, &err), NN_INVALID_ARGUMENT);
@@ -378,8 +378,8 @@ static bool answer_execution(unsigned long request, void *arg, int *result)
 }
 
 /*
- * An input gets its shape from its buffer; an output's buffer gets the shape that the kernel
- * returns.
+ * An input gets the shape of the buffer that is the input; a buffer that is an output gets the
+ * shape that the kernel returns.
  */
 static void test_arguments(void **state)
 {
@@ -452,17 +452,17 @@ static void test_arguments(void **state)
 }
 
 /*
- * If an output of unknown size is too small, its buffer grows to the size that the engine reports,
- * and the execution is repeated once.
+ * If a buffer is too small for an output of unknown size, the library enlarges the buffer to the
+ * size that the engine reports, and repeats the execution once.
  */
 static void test_outputs_grow(void **state)
 {
 	static const struct {
-		uint32_t columns;	/* number of columns of the output, which has two rows */
+		uint32_t columns;	/* number of columns in the output's two rows */
 		enum nn_status status;
-		unsigned int allocs;	/* number of allocations, including the first */
+		unsigned int allocs;	/* number of allocations of buffers, with the first */
 	} cases[] = {
-		{ 512, NN_OUTPUT_INSUFFICIENT_SIZE, 1 },	/* the first buffer is big enough */
+		{ 512, NN_OUTPUT_INSUFFICIENT_SIZE, 1 },	/* the first buffer is sufficient */
 		{ 513, NN_OK, 2 }, { 1000, NN_OK, 2 },
 	};
 
@@ -496,7 +496,7 @@ static void test_outputs_grow(void **state)
 	}
 }
 
-/* The models of a buffer's roles must exist, and must be prepared on the buffer's device. */
+/* The models of a buffer's roles must exist, and must have been prepared on the buffer's device. */
 static void test_models(void **state)
 {
 	const struct nna_role role = { .index = FLOATS, .frequency = 1 };
@@ -520,7 +520,7 @@ static void test_models(void **state)
 					     .inputs = &role, .num_inputs = 1), &buffer, &token,
 					     &err), NN_INVALID_ARGUMENT);
 	nna_device_close(other);
-	/* A freed buffer's token is used again. */
+	/* The library uses the token of a freed buffer for a new buffer. */
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles,
 						     .models = models, .num_models = 1,

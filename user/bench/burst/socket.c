@@ -48,8 +48,8 @@ static void send_message(int socket, struct message *m)
 }
 
 /*
- * Receives a message. recvmsg() receives a message whole, because only one message is sent at a
- * time. Returns false if the peer process has closed the socket.
+ * Receives a message. Each call of recvmsg() receives a whole message, because only one message is
+ * sent at a time. Returns false if the peer process has closed the socket.
  */
 static bool receive_message(int socket, struct message *m)
 {

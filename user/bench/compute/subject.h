@@ -44,9 +44,9 @@ const char *subject_peer(void);
 
 /*
  * Makes XNNPACK use only the instructions of an older CPU. `level` is "avx512" (without VNNI),
- * "avx-vnni" (which XNNPACK treats as AVX2), "avx2", "sse4" or "sse2". subject_limit_peer() must be
- * called before the first subject of XNNPACK is made. Returns false if this build of XNNPACK cannot
- * limit the instructions that XNNPACK uses.
+ * "avx-vnni" (which XNNPACK treats as AVX2), "avx2", "sse4" or "sse2". The function
+ * subject_limit_peer() must be called before the first subject of XNNPACK is made. Returns false if
+ * this build of XNNPACK cannot limit the instructions that XNNPACK uses.
  */
 bool subject_limit_peer(const char *level);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * An engine for tests of the engine kit. The engine has the operations of nnacceld, and its own
- * layout for buffers of memory domains. The engine writes its log with its own log function.
- * Certain input values are commands, for example to delay the execution.
+ * An engine for tests of the engine kit. The engine supports the operations of nnacceld, and stores
+ * buffers of memory domains in its own layout. The engine writes its log by a log function of the
+ * engine. Certain values of an input are commands to the engine, for example to delay the
+ * execution.
  */
 #include <linux/random.h>
 #include <poll.h>
@@ -39,8 +40,8 @@ static void convert(void *to, const void *from, uint64_t length)
 }
 
 /*
- * Makes a buffer in the engine's own layout; buffers of a scalar or of one element have the
- * ordinary layout.
+ * Makes a buffer in the engine's own layout; buffers with only one element have the ordinary
+ * layout.
  */
 static enum nn_status create(const struct nna_engine *engine,
 			     const struct nna_engine_new_buffer *wanted, void **buffer,
@@ -102,7 +103,7 @@ static const struct nna_engine_buffers buffers = {
 
 #define EXPORTER_PATH "/dev/" EXPORTER_DEVICE
 
-/* An execution that the device's thread will end. */
+/* A deferred execution, which the device's thread will end. */
 struct deferred {
 	struct nna_engine_execution *execution;
 	struct nn_execution *arguments;
@@ -130,8 +131,8 @@ static enum nn_status end_with_result(const struct nna_engine *engine, const str
 }
 
 /*
- * Under the lock. Ends the deferred execution twice. For KIT_ENGINE_NEVER, first waits until the
- * client is gone.
+ * Under the lock. Tries to end the deferred execution twice. For the command KIT_ENGINE_NEVER,
+ * end_deferred() first waits until the client is gone.
  */
 static void end_deferred(const struct nna_engine *engine)
 {
@@ -155,7 +156,10 @@ static void *be_device(void *arg)
 		while (!device.wish)
 			pthread_cond_wait(&device.changed, &device.lock);
 		if (device.wish == KIT_ENGINE_FENCED) {
-			/* A sandboxed process may call poll(), but not sleep functions. */
+			/*
+			 * Wait by poll(), because a sandboxed process may call poll(), but not
+			 * sleep functions.
+			 */
 			poll(NULL, 0, KIT_ENGINE_FENCE_US / 1000);
 			nna_engine_log(NNA_ENGINE_INFO, KIT_ENGINE_SIGNALS);
 			ioctl(nna_engine_file_at(1), EXPORTER_SIGNAL);
@@ -171,7 +175,7 @@ static void *be_device(void *arg)
 	return NULL;
 }
 
-/* Waits until the device is idle; returns with device.lock held. */
+/* Waits until the engine's device is idle; returns with device.lock held. */
 static void lock_device(void)
 {
 	pthread_mutex_lock(&device.lock);
@@ -196,7 +200,7 @@ static enum nn_status defer(struct nna_engine_execution *execution, void *prepar
 	return NNA_ENGINE_DEFERRED;
 }
 
-/* Ends the execution with a fence of the exporter, which signals after a while. */
+/* Ends the execution with a fence of another driver; the fence signals after a while. */
 static bool leave_to_fence(struct nna_engine_execution *execution)
 {
 	bool is_fenced;
@@ -236,7 +240,7 @@ static bool look_at_file(struct nna_engine_execution *execution, const struct nn
 	return same;
 }
 
-/* Reads the first of the engine's own files, and calls an ioctl on this file. */
+/* Reads the first file that the engine has declared, and calls an ioctl on this file. */
 static bool use_file(unsigned long request)
 {
 	char byte;
@@ -265,7 +269,7 @@ static enum nn_status get_entry(char key, struct nn_error *err)
 	return status;
 }
 
-/* Returns the value of the first input if that is a single number, otherwise 0. */
+/* Returns the value of the first input if the input is a single number, otherwise 0. */
 static float wish_of(const struct nn_execution *e)
 {
 	float wish = 0;
@@ -276,8 +280,8 @@ static float wish_of(const struct nn_execution *e)
 }
 
 /*
- * Executes the command in the first input, if this input is a single number. Returns false if the
- * command failed.
+ * Executes the command that the first input contains, if the input is a single number. Returns
+ * false if executing the command failed.
  */
 static bool obey(struct nna_engine_execution *execution, struct nn_execution *e,
 		 struct nn_error *err)
@@ -313,12 +317,12 @@ static bool obey(struct nna_engine_execution *execution, struct nn_execution *e,
 }
 
 /*
- * The arguments of an execution in the ordinary layout; arguments in the engine's own layout are
- * copied.
+ * The arguments of an execution in the ordinary layout: copies of arguments that have the engine's
+ * own layout, and the other arguments unchanged.
  */
 struct plain {
 	struct nn_arg *args;		/* inputs, then outputs */
-	void **copies;			/* copy of each argument, or NULL */
+	void **copies;			/* copy of each argument, or NULL if not copied */
 };
 
 static bool begin(struct nna_engine_execution *execution, const struct nn_execution *e,
@@ -358,8 +362,8 @@ static void end(const struct nn_execution *e, struct plain *p)
 }
 
 /*
- * Lets the device of the tests double a number in memory that no CPU maps. If the number is
- * KIT_ENGINE_FENCED, the exporter's fence ends the execution.
+ * Lets the test's device double a number in memory that no CPU can map. If the number is the
+ * command KIT_ENGINE_FENCED, a fence of the test's driver ends the execution.
  */
 static bool double_by_device(struct nna_engine_execution *execution, struct nn_execution *e,
 			     const struct nna_engine_region *region)
@@ -470,8 +474,8 @@ static void end_burst(const struct nna_engine *engine, void *prepared)
 static uint32_t num_model, num_data;
 
 /*
- * The saved form of a model: the model part with its size in front, and the data part from the next
- * page on.
+ * The saved form of a model: the size of the model part, the model part, and from the next page on
+ * the data part.
  */
 struct saved {
 	struct nna_engine_image whole;	/* nnacceld's */
@@ -484,7 +488,7 @@ static size_t page_end(size_t size)
 	return (size + NNA_ENGINE_DATA_ALIGN - 1) / NNA_ENGINE_DATA_ALIGN * NNA_ENGINE_DATA_ALIGN;
 }
 
-/* Returns the offset of part `i` of `n` parts; part 0 is never empty. */
+/* Returns the offset of part `i` if `units` are divided into `n` parts; part 0 is never empty. */
 static size_t cut(size_t units, uint32_t i, uint32_t n)
 {
 	return (units * i + n - 1) / n;
@@ -544,7 +548,7 @@ static void end_save(const struct nna_engine *engine, struct nna_engine_image *i
 	free(s);
 }
 
-/* A loaded model, and the memory with the model's data. */
+/* A model that the engine has loaded, and the memory that contains the model's data. */
 static struct loaded {
 	struct loaded *next;
 	void *prepared, *bytes;
@@ -620,8 +624,8 @@ static void release(const struct nna_engine *engine, void *prepared)
 }
 
 /*
- * Sets the numbers of model and data cache files if the environment variable KIT_ENGINE_FILES
- * exists.
+ * Sets the engine's numbers of model and data cache files from the environment variable
+ * KIT_ENGINE_FILES, if it exists.
  */
 static void cut_files(struct nna_engine *engine)
 {
@@ -648,7 +652,7 @@ static enum nn_status prepare(const struct nna_engine *engine, const struct nn_m
 	return cpu_engine.prepare(engine, model, how, prepared, err);
 }
 
-/* With --cache-all, the engine may load a model that an earlier test cached. */
+/* With the option --cache-all, the engine may load a model that an earlier test has cached. */
 static enum nn_status load_cached(const struct nna_engine *engine, const struct nna_engine_part *model,
 				const struct nna_engine_part *data,
 				const struct nna_engine_preparation *how, void **prepared,
@@ -677,7 +681,7 @@ static void write_line(const struct nna_engine *engine, enum nna_engine_level le
 		return;
 }
 
-/* While the engine starts, it can use its store only if threads serve the clients. */
+/* While the engine starts, the engine can use its store only if threads serve the clients. */
 static bool start(const struct nna_engine *engine)
 {
 	pthread_t thread;
@@ -724,8 +728,8 @@ int main(int argc, char **argv)
 		files[1] = &exporter_file;
 		engine.permissions = NNA_ENGINE_MAY_USE_DRIVERS;
 		/*
-		 * The test engine computes on the CPU, although it declares only_devices: CPUs of
-		 * the test guests see what devices write.
+		 * The test engine computes on the CPU, although the engine declares only_devices.
+		 * The CPUs of the test guests see what devices write to memory.
 		 */
 		engine.only_devices = true;
 		engine.takes_fences = true;
