@@ -3,8 +3,8 @@
  * Measures bursts. Without options, the benchmark compares a burst's rings in memory that two
  * processes share with a minimal ring and a bare futex. With --vm or --icount, the benchmark
  * compares bursts through the kernel module with the synchronous ioctl, io_uring and a unix socket.
- * With --waits, the program measures the time and the CPU time that each way of waiting adds to an
- * execution.
+ * With --waits, the program compares ways of waiting: the time that each way adds to an execution,
+ * and the CPU time.
  */
 #define _GNU_SOURCE
 #include <errno.h>

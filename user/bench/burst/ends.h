@@ -55,7 +55,7 @@ struct burst_end {
 void burst_end_init(struct burst_end *end, const struct burst_memory *m, bool is_client,
 		    uint64_t spin_ns);
 
-/* The worker's memory of one slot of a burst. */
+/* A slot that the worker knows, and the length of the slot's memory. */
 struct place {
 	uint32_t slot;
 	uint64_t length;

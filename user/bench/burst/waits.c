@@ -46,7 +46,7 @@ struct side {
 	struct burst_end *end;
 	double added_ns[MAX_TRIPS];
 	size_t count;
-	uint64_t cpu_ns;		/* CPU time of client and worker, without the work */
+	uint64_t cpu_ns;		/* CPU time of client and worker */
 };
 
 static void settle(int cpu)

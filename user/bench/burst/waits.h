@@ -6,7 +6,7 @@
 /*
  * Prints tab-separated values for simulated work of several lengths, on free and on shared CPUs.
  * The values are the time that each way of waiting adds to an execution, and the CPU time of client
- * and worker without the work. Returns an exit status.
+ * and worker divided by the length of the work. Returns an exit status.
  */
 int bench_waits(void);
 

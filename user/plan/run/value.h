@@ -9,7 +9,7 @@
 
 struct value {
 	struct nn_tensor tensor;
-	void *owned;		/* freed with the value; NULL if another owner has the memory */
+	void *owned;		/* memory to free with the value; NULL if another owner frees it */
 	bool foreign;		/* processes other than this one may write the memory at any time */
 	bool insufficient;	/* a model output that does not fit in the caller's memory */
 };

@@ -21,12 +21,12 @@ void weights_free(struct weights *weights);
  * `size` must not be 0.
  */
 void *weights_alloc(size_t size);
-void weights_release(void *packed, size_t size); /* for weights that are not shared; or NULL */
+void weights_release(void *packed, size_t size); /* frees unshared weights; NULL is allowed */
 
 /*
- * Gives packed weights to the store, which then owns them. Returns `packed`, or equal weights that
- * were stored before; the caller may use the result until weights_drop(). Returns NULL if memory
- * runs out. Several threads may call weights_share() concurrently.
+ * Gives packed weights to the store, which then owns the weights. Returns `packed`, or equal
+ * weights that were stored before; the caller may use the result until weights_drop(). Returns NULL
+ * if memory runs out. Several threads may call weights_share() concurrently.
  */
 const void *weights_share(struct weights *weights, void *packed, size_t size);
 void weights_drop(struct weights *weights, const void *packed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fingerprint covers everything except the model that saved plans depend on: the CPU, the
+ * The fingerprint covers everything that a saved plan depends on, except the model: the CPU, the
  * operations of extensions, and the sources of this build. A change of any part of the fingerprint
  * may change a layout in saved plans or a result.
  */

@@ -58,8 +58,8 @@ static enum nn_status check_data(const struct saved_header *h, const void *data,
 }
 
 /*
- * Checks that determining values are in the model part, because other processes may change the data
- * part at any time.
+ * Checks that values that determine addresses or control flow are in the model part, because other
+ * processes may change the data part at any time.
  */
 static enum nn_status check_determining(const struct nn_model *model, struct nn_error *err)
 {

@@ -60,8 +60,8 @@ static enum nn_status refuse(const struct restoring *t, const char *what, uint32
 }
 
 /*
- * Returns the next `count` records, or NULL if fewer are left. The function is inlined, so that the
- * record size `size` is a constant divisor.
+ * Returns the next `count` records, or NULL if fewer records are left. The function is inlined, so
+ * that the record size `size` is a constant divisor.
  */
 static inline __attribute__((always_inline))
 const void *take(struct cursor *c, uint64_t count, size_t size)

@@ -10,17 +10,17 @@
 #include "plan/saved/saved.h"
 
 /*
- * Makes a plan from a model part with a serialised plan, whose header was already checked. On
- * success the plan owns the model part `part`, which must be from malloc(); on failure the caller
- * still owns `part`.
+ * Makes a plan from a model part that has a serialised plan; the part's header was already checked.
+ * On success the plan owns the model part `part`, which must be from malloc(); on failure the
+ * caller still owns `part`.
  */
 enum nn_status plan_restore(struct saved_header *part, const void *data,
 			    const struct nn_plan_options *options, struct nn_plan **plan,
 			    struct nn_error *err);
 
 /*
- * Makes a plan from a model part with a model, whose header was already checked. This function does
- * not read the data part; `data` is NULL if the size of the data part is 0.
+ * Makes a plan from a model part that has a model; the part's header was already checked. This
+ * function does not read the data part; `data` is NULL if the size of the data part is 0.
  */
 enum nn_status plan_load_whole(const struct saved_header *h, const void *model, const void *data,
 			       const struct nn_plan_options *options, struct nn_plan **plan,

@@ -35,7 +35,7 @@ struct saver {
 	struct nn_operand *operands;	/* one array for all subgraphs */
 	struct nn_operation *operations; /* one array for all subgraphs */
 	bool *determines;		/* by operand */
-	const void **values;		/* by operand: values of constants */
+	const void **values;		/* for each operand: the value of a constant */
 	uint8_t *copied;		/* the model's values */
 	struct nn_plan_pieces *pieces;
 	struct nn_error *err;

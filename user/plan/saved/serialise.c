@@ -18,7 +18,7 @@ struct serialiser {
 	const struct compiled *c;
 	const struct saved_header *h;
 	uint32_t *numbers;	/* by operand: 1 + the number in the serialised plan, or 0 */
-	uint32_t none;			/* 1 + the number of the place without bytes, or 0 */
+	uint32_t none;			/* 1 + number of the place of unread inputs, or 0 */
 	struct serial_header head;
 	struct serial_arg *args;
 	struct serial_place *places;
