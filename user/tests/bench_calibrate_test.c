@@ -64,7 +64,7 @@ static int write_lines(void **state)
 		l->value = strsep(&line, "\t");
 		l->unit = strsep(&line, "\t");
 		l->why = strsep(&line, "\t");
-		/* A line has four fields, and no field is empty. */
+		/* Each output line has four fields, none of which is empty. */
 		if (line || !l->why || !*l->name || !*l->value || !*l->unit || !*l->why)
 			return -1;
 	}

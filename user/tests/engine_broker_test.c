@@ -45,7 +45,7 @@
 /* Exit status of a worker that must crash; the number equals SIGKILL. */
 #define CRASH 9
 
-/* The only variable that a worker's environment has. */
+/* The only environment variable of a worker. */
 #define SPIN "NNACCEL_SPIN_US"
 static char spin[] = SPIN "=1";
 

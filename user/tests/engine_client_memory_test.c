@@ -36,7 +36,7 @@ static char mount[] = "/tmp/nnaccel-cgroups-XXXXXX";
  * cgroup.
  */
 static struct {
-	bool dead_from[4];		/* for each ioctl(): true if the opener is dead */
+	bool dead_from[4];		/* for each ioctl(): true if the client is dead */
 	uint32_t pid;
 	unsigned int asked;
 	const char *cgroups[3];

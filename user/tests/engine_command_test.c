@@ -156,7 +156,10 @@ static void test_sizes(void **state)
 	expect_of(size, "too many arguments");
 	buffer.head.num_grants = NNACCEL_MAX_CMD_POOLS + NNACCEL_MAX_CMD_BUFFERS + 1;
 	expect_of(size, "too many memories");
-	/* All counts equal their limits, but the command's size is wrong. */
+	/*
+	 * The parser accepts counts that equal their limits, but rejects the wrong size of the
+	 * command.
+	 */
 	make(NNACCEL_DO_QUERY);
 	size = pack();
 	buffer.head.num_grants = NNACCEL_MAX_CMD_POOLS + NNACCEL_MAX_CMD_BUFFERS;

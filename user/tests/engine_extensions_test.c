@@ -322,8 +322,8 @@ static void test_answers(void **state)
 /* A client's properties, as the kernel reports them, and whether the client gets extensions. */
 static const struct client {
 	const char *name;
-	bool has_group;			/* whether the group of allowed clients exists */
-	bool member;			/* whether the client is a member of the group */
+	bool has_group;			/* set if the group of allowed clients exists */
+	bool member;			/* set if the client is a member of the group */
 	int error;			/* errno of the ioctl() that asks for the opener */
 	/* process id of the client at the first and the last ioctl(); 0 if the client is dead */
 	uint32_t pid, later_pid;

@@ -418,7 +418,7 @@ static uint64_t count_faults(char line[128])
 	return faults;
 }
 
-/* A check of the store reports each fault, and no fault that does not exist. */
+/* A check of the store reports exactly the faults that exist. */
 static void test_check(void **state)
 {
 	static const struct {
@@ -556,7 +556,7 @@ static void reopen(const char *version, const char *identity)
 
 /*
  * An entry of the engine's own store stays valid for a new build, but not for an engine with
- * another identity. A new entry replaces an entry with the same key.
+ * another identity. A new entry replaces an existing entry of the same key.
  */
 static void test_own(void **state)
 {
@@ -752,8 +752,8 @@ static void test_replaced(void **state)
 }
 
 /*
- * After a new index has replaced a damaged index, no file counts as verified only because a file
- * with its number was verified before.
+ * After a new index has replaced a damaged index, a new file must be verified even if an old file
+ * with the same number was verified.
  */
 static void test_replaced_verified(void **state)
 {

@@ -252,9 +252,9 @@ static void set_data(struct model_builder *b, uint32_t operand, const void *data
 }
 
 /*
- * Builds a model with operations of both extensions (golden and fibonacci); the extensions have the
- * prefixes that this process assigned. The operands are: 0 the count, 1 the numbers, 2 the ratios
- * of the numbers, 3 constant ones, 4 the activation, and 5 the sum.
+ * Builds a model with operations of the extensions golden (prefix 1) and fibonacci (prefix 2). The
+ * operands are: 0 the count, 1 the numbers, 2 the ratios of the numbers, 3 constant ones, 4 the
+ * activation, and 5 the sum.
  */
 static void golden_model(struct model_builder *b, enum nn_lifetime count)
 {
@@ -1017,7 +1017,7 @@ static enum nnx_status compile(struct nnx_call *call, void **state)
 		called.is_zeroed = called.is_zeroed && !bytes[i];
 	*state = &called;
 	if (called.result == NNX_INVALID_ARGUMENT) {
-		/* The name `fail` is in parentheses, because cmocka has a macro fail(). */
+		/* Write the name `fail` in parentheses, because cmocka has a macro fail(). */
 		(call->fail)(call, NNX_GENERAL_FAILURE, "a\tb %d", 5);
 		return (call->fail)(call, called.result, "too late");
 	}
@@ -1202,7 +1202,10 @@ static void test_no_memory(void **state)
 		if (failing_end(FAILING_SELF))
 			assert_string_equal(err.message, "out of memory");
 	}
-	/* Only the last attempt registered the plug-in; the failed attempts changed nothing. */
+	/*
+	 * Only the last attempt registered the plug-in; attempts with failed allocations changed
+	 * nothing.
+	 */
 	assert_int_equal(nna_engine_plugin_count(), count + 1);
 	assert_true(n > 4);
 

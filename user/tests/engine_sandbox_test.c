@@ -390,7 +390,7 @@ static void test_refuses_a_foreign_file(void **state)
 /* ---- the filter ---- */
 
 /*
- * The seccomp filter's verdict on a system call. A system call with the verdict REFUSED fails with
+ * The seccomp filter's action on a system call. A system call with the verdict REFUSED fails with
  * EACCES.
  */
 enum verdict { ALLOWED = 0, REFUSED = 1, KILLED, BROKEN };

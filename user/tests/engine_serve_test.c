@@ -173,7 +173,7 @@ static struct {
 	uint64_t device_ns;		/* device time that the engine reports */
 	bool measure;			/* set if the last execution requested times */
 	int prepared, released;
-	void *better;			/* replacement for the model, made while it runs */
+	void *better;			/* prepared model that replaces the executed model */
 	bool goes_on;	/* result of nna_engine_progress(): true if the client still waits */
 	void *executed, *last_released;
 	struct nna_engine_preparation how;
@@ -183,7 +183,7 @@ static struct {
 	uint32_t rank, dim;		/* of the first */
 	void *own;			/* the engine's buffer of the first argument, or NULL */
 	bool cuts;			/* set if executions truncate the memfd of the session */
-	uint32_t attribute;		/* code of the execution's attribute, or 0 */
+	uint32_t attribute;		/* code of the attribute of an execution, or 0 */
 	uint32_t num_outputs, room;	/* number of outputs, and room for operations' times */
 } engine_state;
 
@@ -616,7 +616,7 @@ static const struct {
 	const char *name;
 	struct nnaccel_grant pools[2];
 	uint64_t offset;		/* offset in pool 1 of a constant with 8 bytes */
-	uint32_t count;			/* number of operations about which the client asks */
+	uint32_t count;			/* number of operations in the client's query */
 	uint32_t status;
 	bool supported[4];
 } models[] = {
@@ -1109,7 +1109,10 @@ static void test_replaced(void **state)
 	assert_ptr_equal(engine_state.last_released, first);
 	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL), NNACCEL_STATUS_NONE);
 	assert_ptr_equal(engine_state.executed, &better);
-	/* The engine cannot replace a model by NULL data, and cannot replace a released model. */
+	/*
+	 * The engine can neither replace a version of a model that was already replaced, nor
+	 * replace a released model.
+	 */
 	assert_false(nna_engine_replace(first, &none));
 	assert_int_equal(engine_state.released, 1);
 	add(&gone, NULL, NULL, NULL, NULL);
@@ -1345,8 +1348,8 @@ static void test_own_layout(void **state)
 	assert_int_equal(ask(&head, grants, args, NULL), NNACCEL_STATUS_NONE);
 	assert_ptr_equal(engine_state.own, buffer_of_engine);
 	/*
-	 * The unused buffer OTHER is destroyed at once when the client frees it. Buffer IMAGE is
-	 * destroyed when the client ends.
+	 * The unused buffer OTHER is destroyed at once when the client frees the buffer. Buffer
+	 * IMAGE is destroyed when the client ends.
 	 */
 	forget(OTHER);
 	assert_int_equal(buffer_state.destroyed, 1);

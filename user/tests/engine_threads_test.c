@@ -830,7 +830,7 @@ static void await_true(const atomic_bool *what)
 	assert_true(*what);
 }
 
-/* Ends a burst as the kernel does. */
+/* Ends a burst as the kernel ends bursts. */
 static void close_burst(struct burst_end *b)
 {
 	const struct nnaccel_cmd gone = { .kind = NNACCEL_DO_BURST_GONE, .burst = b->number };

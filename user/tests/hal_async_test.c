@@ -298,8 +298,8 @@ static void assert_late(enum nn_status status)
 }
 
 /*
- * A WHILE loop runs until its deadline. The worker stops the WHILE loop between two operations, and
- * survives.
+ * A WHILE loop runs until the execution's deadline. The worker stops the WHILE loop between two
+ * operations, and survives.
  */
 static void test_deadline_while_running(void **state)
 {

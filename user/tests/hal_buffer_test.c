@@ -541,7 +541,7 @@ static void put(const char *path, const char *text)
 struct seen {
 	unsigned long executions;	/* number of executions that were queued */
 	unsigned long copies;		/* number of copies to or from buffers */
-	unsigned long pools;		/* number of new objects of the module */
+	unsigned long pools;		/* number of new memory pools of all kinds */
 	unsigned long maps;		/* number of mmap() calls */
 };
 

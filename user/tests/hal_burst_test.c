@@ -166,7 +166,7 @@ static void test_memory_frees_its_slots(void **state)
 	check(nna_device_get_context_info(device, &before, &err));
 	nna_memory_free(m);
 	assert_int_equal(burst_counter("nnaccel-slots", NULL), 2);
-	/* The worker releases the memory some time after the client has freed the memory. */
+	/* The worker releases a memory some time after the client has freed the memory. */
 	do {
 		usleep(1000);
 		check(nna_device_get_context_info(device, &after, &err));

@@ -243,7 +243,10 @@ static void test_wrong_files(void **state)
 			bad.cache.model_files = &files[i - 3];
 		}
 		assert_refused(&bad, NN_INVALID_ARGUMENT);
-		/* Preparing a model succeeds even if its cache files make saving impossible. */
+		/*
+		 * Preparing a model succeeds even if the cache files make saving the model
+		 * impossible.
+		 */
 		p = prepare(device, &bad.cache, 5);
 		assert_non_null(p);
 		assert_true(is_right(device, p, 5));

@@ -2,7 +2,7 @@
 /*
  * Tests three engines, which are three devices of libneuralnetworks in addition to the CPU. The
  * test compiles a model for each device, and all devices use the same memory. Needs a running
- * nnacceld, its program, and root, because the test starts two more engines.
+ * nnacceld, the program of nnacceld, and root, because the test starts two more engines.
  */
 #define _GNU_SOURCE
 #include "tests/clock_rate.h"

@@ -75,7 +75,7 @@ static ANeuralNetworksExecution *add(uint32_t a, uint32_t b, uint32_t to)
 
 /*
  * Starts an execution; the device waits for the execution's dependencies. The execution's event is
- * a file, so the runtime needs no thread.
+ * a file, so the runtime needs no thread for waiting.
  */
 static ANeuralNetworksEvent *start(ANeuralNetworksExecution *e, const ANeuralNetworksEvent *before)
 {
@@ -133,7 +133,7 @@ static void test_chain(void **state)
 		events[i] = start(e[i], i ? events[i - 1] : NULL);
 	}
 	assert_ok(ANeuralNetworksEvent_wait(events[LINKS - 1]));
-	/* The results are Fibonacci's numbers: 2, 3, 5, 8 ... */
+	/* The results of the chain are Fibonacci numbers: 2, 3, 5, 8 ... */
 	assert_true(t.data[0] == 89 && t.data[ADD_ELEMENTS] == 144);
 	for (uint32_t i = 0; i < LINKS; i++) {
 		/*

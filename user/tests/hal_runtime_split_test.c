@@ -15,7 +15,7 @@
 #define ROW 40
 #define STEPS 3
 
-/* The devices of a compilation: both devices, or one of them. */
+/* The devices of a compilation: nnaccel and nnapi-reference, or one of these devices. */
 struct devices {
 	const ANeuralNetworksDevice *list[2];
 	uint32_t count;

@@ -120,7 +120,10 @@ static int open_device(void *status)
 	return 0;
 }
 
-/* Opens the device in a process that shares memory and files with this process, and then ends. */
+/*
+ * Opens the device in a process that shares memory and files with this process and ends after
+ * opening.
+ */
 static uint8_t open_in_child(void)
 {
 	static char stack[256 * 1024] __attribute__((aligned(16)));

@@ -483,8 +483,8 @@ static void test_answers(void **state)
 }
 
 /*
- * Requests that change no entry succeed even if the transaction cannot begin. Requests that change
- * an entry fail if the transaction cannot begin.
+ * Requests that change no entry succeed even if the transaction fails. Requests that change an
+ * entry fail if the transaction fails.
  */
 static const struct {
 	uint32_t kind;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests which requests libnnaccel makes to the kernel for buffers of memory domains: roles, sizes,
- * copies and growth. The test program imitates the kernel.
+ * Tests the requests that libnnaccel makes to the kernel for buffers of memory domains: roles,
+ * sizes, copies and growth. The test program imitates the kernel.
  */
 #define _GNU_SOURCE
 #include <math.h>

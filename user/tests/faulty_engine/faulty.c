@@ -227,7 +227,7 @@ static void faulty_release(const struct nna_engine *engine, void *prepared)
 
 /* ---- executions ---- */
 
-/* Copy of the first output of the last execution. */
+/* Copy of the first output of the previous execution. */
 static struct {
 	void *data;
 	uint64_t size;

@@ -113,7 +113,7 @@ struct deferred {
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	float wish;			/* 0 if the device is idle */
+	float wish;			/* command for the device's thread; 0 if idle */
 	struct deferred work;
 	struct deferred queue[KIT_ENGINE_QUEUE];
 	uint32_t num_queued;

@@ -104,7 +104,7 @@
 /* Device memory in KiB that the engine reports for each prepared model. */
 #define KIT_ENGINE_DEVICE_KIB 3072
 
-/* Lines that the engine logs when it prepares a model, and when it makes a buffer for a role. */
+/* Lines that the engine logs when preparing a model, and when making a buffer for a role. */
 #define KIT_ENGINE_PREPARES "prepares with priority %u"
 #define KIT_ENGINE_ROLE "a buffer is %s %u in %d %% of executions"
 

@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 		return 2;
 	*(void **)&base = dlsym(library, "OrtGetApiBase");
 	*(void **)&add_cpu = dlsym(library, "OrtSessionOptionsAppendExecutionProvider_CPU");
-	api = base()->GetApi(7);	/* a program of 2021 requests version 7 */
+	api = base()->GetApi(7);	/* API version that a program of 2021 requests */
 	if (!api || bad(api->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "session", &env)))
 		return 1;
 	status = (argc > 3 && run(env, argv[2], true)) || run(env, argv[2], false);
