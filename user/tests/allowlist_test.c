@@ -422,7 +422,7 @@ static void test_each_change(void **state)
 	put(list_path, NULL);
 }
 
-/* Lines after the first MiB of a list file are ignored, and a folder is rejected as a list file. */
+/* Lines after the first MiB of a list are ignored, and a folder is rejected as a list. */
 static void test_large_list(void **state)
 {
 	static const struct allowlist_program first = { .path = "/opt/first" },

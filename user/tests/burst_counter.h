@@ -7,8 +7,8 @@
 
 /*
  * Returns the sum of a counter (such as "nnaccel-client-packets") over all bursts of this process;
- * negative if no burst has the counter. If `fd` is not NULL, stores the file descriptor of one
- * burst in *fd.
+ * negative if no burst has the counter. Unless fd is NULL, stores the file descriptor of one burst
+ * in *fd.
  */
 long burst_counter(const char *name, int *fd);
 

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 
-/* From the real time `real_ns` on, the test's clock runs `rate` times as fast as the real clock. */
+/* After the real time `real_ns`, the test's clock runs `rate` times as fast as the real clock. */
 struct clock_pace {
 	uint64_t real_ns, told_ns;
 	double rate;

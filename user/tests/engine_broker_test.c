@@ -430,7 +430,7 @@ static void close_context(uint64_t context)
 	tell(NNACCEL_ENGINE_GONE, context, 0, 0);
 }
 
-/* Returns the number in front of `text` in the log, or -1 if the log does not contain `text`. */
+/* Returns the number in front of `text` in the log; -1 if the log does not contain `text`. */
 static pid_t number_before(const char *text)
 {
 	const char *at;

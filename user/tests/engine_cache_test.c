@@ -420,10 +420,7 @@ static void test_requests(void **state)
 		assert_int_equal(message_parse(&bad, sizeof(bad), WORKER_TO_KEEPER, &parsed),
 				 kind == CACHE_STORE || kind == CACHE_QUERY);
 	}
-	/*
-	 * Requests of the kinds from STORE to DROP are valid without a hash, but only NEW may have
-	 * sizes.
-	 */
+	/* Requests of kinds STORE to DROP are valid without a hash, but only NEW may have sizes. */
 	for (uint32_t kind = CACHE_STORE; kind <= CACHE_DROP; kind++) {
 		bad = (struct message){ .kind = kind };
 		assert_true(message_parse(&bad, sizeof(bad), WORKER_TO_KEEPER, &parsed));

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the cgroups that the engine makes for workers. A temporary folder stands for the cgroup
- * file system in this test. Each subfolder of the temporary folder gets control files when the
- * subfolder is made, and loses the files when it is removed. The test can make open() of each
- * control file fail.
+ * file system. Each subfolder of the temporary folder gets control files when the subfolder is
+ * made, and loses the files when it is removed. The test can make open() of each control file fail.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -519,7 +518,7 @@ static void test_move(void **state)
 	assert_true(cgroup_leaf_create(&cgroup, &from));
 	cgroup_leaf_close(&from);
 	assert_null(cgroup_leaf_create_for(&cgroup, 5, -1, CONTEXT, &to));
-	/* A user's workers get CPU weights as soon as the user has a second worker. */
+	/* A user's workers get CPU weights when the user has a second worker. */
 	check_file("svc/user-5/cgroup.subtree_control", "+memory +pids");
 	assert_null(cgroup_leaf_create_for(&cgroup, 5, -1, CONTEXT, &other));
 	check_file("svc/user-5/cgroup.subtree_control", "+memory +pids +cpu");

@@ -224,7 +224,7 @@ static void test_moved(void **state)
 	box = make("/after", "400000\n");
 	TELL("/before", "/after");
 	expect(400000, box);
-	/* The client's process ends before the engine reads the folder of the process in /proc. */
+	/* The client's process ends before the engine reads the process's folder in /proc. */
 	TELL("/removed", "/after");
 	expect(400000, box);
 	TELL("/before", "/after");

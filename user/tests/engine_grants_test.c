@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests mappings of granted memory, and images that are arguments of executions. A file stands for
- * the session in this test, and the test replaces ioctl().
+ * Tests mappings of granted memory, and images as arguments of executions. A file stands for the
+ * session, and the test replaces ioctl().
  */
 #define _GNU_SOURCE
 #include <errno.h>

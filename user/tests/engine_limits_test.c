@@ -258,7 +258,7 @@ static void add(uint64_t context, uint32_t uid)
 	assert_true(waiting_add(&waiting, &waiter));
 }
 
-/* Serves the next waiting context, and returns the context's number, or 0 if no context waits. */
+/* Serves the next waiting context, and returns the context's number; 0 if no context waits. */
 static uint64_t serve(enum waiting_whom whom)
 {
 	const struct waiter *waiter = waiting_pick(&waiting, &limits, false, whom, START);

@@ -1064,10 +1064,7 @@ static void test_no_late_writes(void **state)
 	assert_int_equal(ask(worker, CACHE_DONE, 1, 0, 0, &none), CACHE_NO);
 	munmap(map, ENTRY);
 	assert_int_equal(ask(worker, CACHE_GET, 1, 0, 0, &none), CACHE_NO);
-	/*
-	 * After CACHE_DONE, the worker still has the file open, but can no longer write to the
-	 * file.
-	 */
+	/* After CACHE_DONE, the worker still has the file open, but writes to the file fail. */
 	assert_int_equal(ask(worker, CACHE_NEW, 1, MODEL, PAGE, &file), CACHE_YES);
 	fill(bytes, 1);
 	assert_int_equal(pwrite(file, bytes, ENTRY, 0), ENTRY);

@@ -96,7 +96,7 @@ static const char *slurp(const char *name)
 	return text;
 }
 
-/* Returns the value of the line with the given key in the worker's /proc/PID/status. */
+/* Returns the value of the line "KEY:<tab>VALUE" in the worker's /proc/PID/status. */
 static const char *status_of(const char *key)
 {
 	static char value[128];
@@ -466,7 +466,7 @@ static long map_file_executable(void)
 	return syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, -1, 0);
 }
 
-/* Makes writable memory executable, as a compiler at run time does. */
+/* Makes memory executable, as a compiler at run time does. */
 static long compile(void)
 {
 	char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -745,10 +745,7 @@ static void test_permissions(void **state)
 			fail_msg("%s with %u: verdict %d, not %d", permitted[i].name,
 				 permitted[i].permissions, verdict, permitted[i].verdict);
 	}
-	/*
-	 * An engine that was built with an older header, without the field `permissions`, has no
-	 * permissions.
-	 */
+	/* An engine built with an older header, without `permissions`, has no permissions. */
 	engine.size = offsetof(struct nna_engine, permissions);
 	engine.permissions = UINT32_MAX;
 	assert_int_equal(try_call(load_filter, make_thread), KILLED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests that saving a model writes to the client's memory only after the keeper has stored the
- * model's hash. A file stands for the session in this test, and a thread for the keeper.
+ * model's hash. A file stands for the session, and a thread for the keeper.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

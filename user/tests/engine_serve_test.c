@@ -609,8 +609,8 @@ static void test_queries(void **state)
 /* ---- models ---- */
 
 /*
- * Models with constants in pools, for queries of supported operations. Operation 0 of each model
- * reads pool 0, operations 1 and 3 read pool 1, and operation 2 reads no pool.
+ * Models with constants in pools, for queries of supported operations. Operation 0 reads pool 0,
+ * operations 1 and 3 read pool 1, and operation 2 reads no pool.
  */
 static const struct {
 	const char *name;
@@ -1073,7 +1073,7 @@ static void test_images(void **state)
 		image[i] = (float)i;
 	assert_int_equal(ask(&head, grants, from, NULL), NNACCEL_STATUS_NONE);
 	assert_memory_equal(numbers, ((float[]){ 2, 3, 6, 7 }), 16);
-	/* A fence must not end an execution whose output must be copied after the execution. */
+	/* A fence must not end an execution whose output is copied after the execution. */
 	assert_false(engine_state.took_fence);
 	close(engine_state.fence);
 	engine_state.fence = -1;
@@ -1969,8 +1969,8 @@ static void test_cached(void **state)
 }
 
 /*
- * Answers of the keeper to a request for a cached plan. The first three answers of the keeper are
- * valid plans.
+ * Answers of the keeper to a request for a plan. The first three answers of the keeper are valid
+ * plans.
  */
 static const struct {
 	const char *name;
@@ -2000,7 +2000,7 @@ static const struct {
 	  MODEL_PART, false, false },
 };
 
-/* Makes the file of a cached plan, and computes the hash of the plan's model part. */
+/* Makes the file of a plan, and computes the hash of the plan's model part. */
 static int plan_file(size_t i, uint8_t hash[DIGEST_SIZE])
 {
 	int file = memfd_create("plan", MFD_CLOEXEC);

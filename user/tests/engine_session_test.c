@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the calls by which an engine uses a direct session. The test has the client's ends of the
- * session's sockets, and replaces ioctl() to imitate fences of the kernel.
+ * Tests the calls by which an engine uses a direct session. The test holds the clients' ends of the
+ * session's sockets, and replaces ioctl() to imitate the kernel's fences.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -90,7 +90,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Calls session_call() with the request of an ioctl; returns 0, or an errno. */
+/* Calls session_call() with an ioctl's request; returns 0, or an errno. */
 static int call(unsigned long request, void *arg)
 {
 	int result;
@@ -103,7 +103,7 @@ static int call(unsigned long request, void *arg)
 
 /* ---- memory ---- */
 
-/* Sends a message together with a file whose four pages begin with 'a', 'b', 'c' and 'd'. */
+/* Sends a message together with a file whose pages begin with 'a', 'b', 'c' and 'd'. */
 static void send_memory(struct direct_message m)
 {
 	int file = memfd_create("memory", MFD_CLOEXEC);
@@ -190,7 +190,7 @@ static void test_slots(void **state)
 
 /* ---- commands ---- */
 
-/* Fetches a command into a buffer of `room` bytes; returns 0, or an errno on failure. */
+/* Fetches a command into a buffer of `room` bytes; returns 0, or an errno. */
 static int fetch(uint32_t room, uint32_t flags, uint32_t *size)
 {
 	uint8_t buffer[2 * sizeof(struct nnaccel_cmd)];

@@ -209,7 +209,7 @@ FILE *fopen(const char *path, const char *mode)
 
 /*
  * Offers a command to the threads that serve the client. Returns false if no thread fetches the
- * command before a timeout.
+ * command in time.
  */
 static bool send_command(const struct nnaccel_cmd *head, const struct nnaccel_grant *grants,
 			 const struct nnaccel_arg *args)
@@ -471,7 +471,7 @@ static struct thread_client *client;
 static int session, session_copy;
 static int keeper = -1;			/* client's end of the socket to the keeper */
 static float *memory;			/* memory of the client: the input x, then the output 2 x */
-static float written;			/* value of the last float in the LARGE memory */
+static float written;			/* last float in the LARGE memory */
 
 /* Writes the serialised form of a model of x + x with one number. */
 static size_t write_model(void)
@@ -978,7 +978,7 @@ static void test_burst_end_hangs(void **state)
 
 /*
  * If the engine hangs in the notification of a freed slot, other bursts are not delayed, and the
- * burst with the slot can end.
+ * slot's burst can end.
  */
 static void test_slot_end_hangs(void **state)
 {
@@ -1393,10 +1393,7 @@ static void test_death_with_a_burst(void **state)
 	die_with_bursts(1);
 }
 
-/*
- * The session ends because one of many deferred executions is overdue, or because the device is
- * lost.
- */
+/* The session ends because one of many deferred executions is overdue, or the device is lost. */
 static void test_end_with_many_deferred(void **state)
 {
 	const struct nna_engine_execution *before;
@@ -1432,7 +1429,7 @@ static void test_stop_with_many_deferred(void **state)
 	await_end();
 }
 
-/* If the engine hangs in forget_region(), the executions of bursts are not delayed. */
+/* If the engine hangs in forget_region(), bursts are not delayed. */
 static void test_forget_hangs(void **state)
 {
 	const struct nnaccel_cmd forget = { .kind = NNACCEL_DO_FORGET_GRANT, .grant = MEMORY };
@@ -1503,8 +1500,8 @@ static void test_overdue(void **state)
 	assert_int_equal(fstat(session, &st), 0);
 	assert_true(S_ISCHR(st.st_mode));
 	/*
-	 * After the deadline, the library waits for half of the module's kill_grace_ms, or for half
-	 * a second if kill_grace_ms is unknown.
+	 * After the deadline, the library waits half of the module's kill_grace_ms, or half of 1 s
+	 * if kill_grace_ms is unknown.
 	 */
 	assert_true(clock_ns() >= deadline_ns + (kill_grace[0] ? 300 : 500) * UINT64_C(1000000));
 	/*

@@ -224,7 +224,7 @@ static int fake_fail(int error)
 	return -1;
 }
 
-/* Checks the ids of pools in the descriptions of a saved model's parts. */
+/* Checks the pools' ids in the descriptions of a saved model's parts. */
 static void fake_look_parts(uint64_t address, uint32_t count)
 {
 	const struct nnaccel_cache_part *parts = (const void *)(uintptr_t)address;

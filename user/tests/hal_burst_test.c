@@ -172,7 +172,7 @@ static void test_memory_frees_its_slots(void **state)
 		check(nna_device_get_context_info(device, &after, &err));
 	} while (after.pool_bytes == before.pool_bytes);
 	assert_int_equal(after.pool_bytes, before.pool_bytes - PAGE);
-	/* A new memory that has the address of the freed memory gets a new slot. */
+	/* A new memory at the address of the freed memory gets a new slot. */
 	m = alloc();
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(add_numbers(b[i], m, 3), 0);
@@ -467,8 +467,8 @@ static void test_many(void **state)
 }
 
 /*
- * Returns the CPU time in ns that a worker uses in one second, or -1 if the kernel does not count
- * CPU time.
+ * Returns the CPU time in ns that a worker uses in a second; -1 if the kernel does not count CPU
+ * time.
  */
 static int64_t cpu_time_in_a_second(pid_t worker)
 {

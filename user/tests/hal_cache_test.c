@@ -402,10 +402,7 @@ static void test_other_lengths(void **state)
 	entry_close(&e);
 }
 
-/*
- * If an entry's data file is changed, either the entry is rejected, or only the results of the
- * model change.
- */
+/* If an entry's data file is changed, the entry is rejected, or only the results change. */
 static void test_changed_data(void **state)
 {
 	struct nna_prepared_model *p;

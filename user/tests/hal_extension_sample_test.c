@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the sample engine of user/examples/engine through libnnaccel: executions, the extension and
- * the bursts of the engine, and models in cache files. Needs /dev/nnaccel, the sample engine with a
+ * Tests the sample engine of user/examples/engine through libnnaccel: executions, the engine's
+ * extension and bursts, and models in cache files. Needs /dev/nnaccel, the sample engine with a
  * keeper, and root (scripts/guest/sample-engine).
  */
 #define _GNU_SOURCE

@@ -298,7 +298,7 @@ static void check_numbers(struct job *j, bool has_modulus, bool has_skip)
 	memset(j->map + PAGE / 2, 0xff, sizeof(out));
 }
 
-/* Executes on each path (plain, burst, fenced) both with and without an attribute. */
+/* Executes on each path (plain, burst, fenced) with and without an attribute. */
 static void check_paths(struct job *j, bool has_modulus)
 {
 	struct nna_execute_options options = { .size = sizeof(options), .measure = true };

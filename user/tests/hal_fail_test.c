@@ -18,10 +18,7 @@
 /* The time limit of a client in seconds, which also limits each wait of the client. */
 #define PATIENCE 120
 
-/*
- * Exit statuses of a client: The client was served, was refused, or got a wrong answer,
- * respectively.
- */
+/* Exit statuses of a client: The client was served, was refused, or got a wrong answer. */
 enum { SERVED, REFUSED, WRONG };
 
 static unsigned int part, parts = 1;
@@ -50,8 +47,8 @@ static int check_row(const float *y, float times)
 }
 
 /*
- * Prepares two models, and asks the engine to cache the models. Models that already have a cache
- * entry are loaded from the entry.
+ * Prepares two models, and asks the engine to cache the models. Models whose cache entry exists are
+ * loaded from the entry.
  */
 static int prepare_both(struct client *c)
 {

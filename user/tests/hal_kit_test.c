@@ -30,7 +30,7 @@
 /* time in s after which a start of a worker no longer counts for the limit of starts */
 #define SHARE_PAUSE_S 2
 
-/* Prepares a model that computes x + x for one number. */
+/* Prepares a model of x + x for one number. */
 static enum nn_status try_prepare_double(struct nna_device *from,
 					 const struct nna_prepare_options *options,
 					 struct nna_prepared_model **p)

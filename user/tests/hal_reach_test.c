@@ -424,7 +424,7 @@ static void *run_use(void *data)
 	return NULL;
 }
 
-/* An execution that waits for a fence does not end before the fence has signalled. */
+/* An execution that waits for a fence does not end before the fence signals. */
 static enum nn_status run_with_fence(const struct use *use)
 {
 	struct started s = { .use = use };
@@ -455,7 +455,7 @@ static void test_cell(void **state)
 	if (reachable && c->kind->can_be_written)
 		set_numbers(1);
 	if (!t.s.memory && c->use->needs_memory)
-		status = NN_GENERAL_FAILURE;	/* make() has checked that the import fails */
+		status = NN_GENERAL_FAILURE;	/* make() checked that the memory's import fails */
 	else
 		status = t.s.has_fence ? run_with_fence(c->use) : c->use->act();
 	/* Writing to memory that was imported without PROT_WRITE fails with NN_INVALID_ARGUMENT. */

@@ -82,7 +82,7 @@ static void compile_and_compute(bool by_name)
 
 /*
  * This test must run first, so that no engine exists when the program first asks for devices. The
- * next test uses the engine that this test has started.
+ * next test uses the engine that this test starts.
  */
 static void test_engine_comes_later(void **state)
 {
@@ -221,8 +221,8 @@ struct client {
 };
 
 /*
- * Computes on any device, waits until the pipe `go` is closed, and then computes on the device
- * nnaccel. Returns the exit status for the client process.
+ * Computes on any device, waits until the pipe `go` is closed, and computes on the device nnaccel.
+ * Returns the exit status for the client process.
  */
 static int be_client(gid_t group, int go, int ready)
 {

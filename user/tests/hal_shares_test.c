@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the memory limit of a worker, which is the smaller limit of the container's limit and the
- * user's limit. This test needs root. The test is skipped if workers have no cgroups.
+ * Tests the memory limit of a worker: the smaller of the container's limit and a user's limit. This
+ * test needs root. The test is skipped if workers have no cgroups.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -155,7 +155,7 @@ static uint8_t act(char what)
 	return status;
 }
 
-/* Process ids of the clients that a test has started and has not ended yet. */
+/* Process ids of the clients that a test has started and not yet ended. */
 static pid_t living[CLIENTS];
 
 static struct client begin(const char *cgroup)

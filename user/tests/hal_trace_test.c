@@ -53,7 +53,7 @@
 #define COUNT		4
 #define SIZE		(COUNT * sizeof(float))
 
-/* Numbers of events in the trace, of the client, of the worker, or of one thread. */
+/* Numbers of the trace events of the client, of the worker, or of one thread. */
 struct seen {
 	pid_t thread;
 	unsigned long futexes;
@@ -291,10 +291,7 @@ static void close_used_burst(struct used_burst *u)
 	nna_device_close(u->device);
 }
 
-/*
- * Executes an ADD `count` times in a burst. Returns the time of the slowest of the executions in
- * ns.
- */
+/* Executes ADD `count` times in a burst. Returns the time of the slowest execution in ns. */
 static uint64_t add_timed(const struct used_burst *u, int count)
 {
 	uint64_t slowest_ns = 0;

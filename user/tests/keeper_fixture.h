@@ -52,7 +52,7 @@ static inline void be_keeper(int argc, char **argv)
 	_exit(counts_write(&counts) ? status : EXIT_FAILURE);
 }
 
-/* Makes the state folder in memory (/dev/shm), because memory is faster than a disk. */
+/* Makes the state folder in memory, because memory is faster than a disk. */
 static inline int make_folder(void **state)
 {
 	(void)state;
@@ -87,8 +87,8 @@ static inline int stop_keeper(void **state)
 }
 
 /*
- * Makes a pair of sockets for a worker of a user: returns the worker's end, and passes the other
- * end to the keeper.
+ * Makes a socket pair for a worker of a user: returns the worker's end, and passes the other end to
+ * the keeper.
  */
 static inline int worker_of(uint32_t uid)
 {

@@ -359,8 +359,8 @@ static void work_all(void)
 }
 
 /*
- * Sends a request to the keeper as a client. When the function returns, the keeper has queued the
- * work of the request, or has answered the request.
+ * Sends a request as a client. When the function returns, the keeper has queued the work of the
+ * request, or has answered the request.
  */
 static void request(size_t place, int client, uint32_t kind, uint64_t model_size,
 		    uint64_t data_size)
@@ -529,8 +529,8 @@ static void test_not_committed(void **state)
 }
 
 /*
- * If the commit of an entry fails, the keeper removes the file of the entry. If the keeper rejects
- * an entry, the keeper writes no file.
+ * If the commit of an entry fails, the keeper removes the entry's file. If the keeper rejects an
+ * entry, the keeper writes no file.
  */
 static void test_plan_not_committed(void **state)
 {
@@ -638,7 +638,7 @@ static void test_no_room(void **state)
 }
 
 /*
- * A message of the broker either passes a worker's socket to the keeper or ends the keeper. Invalid
+ * A broker's message either passes a worker's socket to the keeper or ends the keeper. Invalid
  * messages of the broker end the keeper.
  */
 static void test_broker(void **state)

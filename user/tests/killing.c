@@ -238,7 +238,7 @@ unsigned int killing_run(const char *what, const char *folder, void (*prepare)(v
 
 /*
  * Makes one system call of a victim fail or, unless `once` is set, also all later calls of the same
- * name. Returns true if the victim has reported a failure.
+ * name. Returns true if the victim reported a failure.
  */
 static bool fail_call(const char *log, const struct call *call, const char *error, bool once,
 		      const char *what, const char *folder, void (*check)(bool acknowledged))

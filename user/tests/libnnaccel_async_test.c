@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests asynchronous executions by libnnaccel: with fences, and by io_uring. The test program
+ * Tests libnnaccel's asynchronous executions: with fences, and by io_uring. The test program
  * imitates the kernel: the program checks libnnaccel's requests, and returns the answer of each
  * test case.
  */
@@ -178,8 +178,8 @@ static void test_what_is_asked(void **state)
 	assert_int_equal(asked.execute.deadline_ns, 123);
 	assert_int_equal(asked.execute.loop_timeout_ns, 456);
 	/*
-	 * The request to the kernel has no pointer to the caller's stack, because the request
-	 * outlives nna_execute_fenced().
+	 * The kernel's request has no pointer to the caller's stack, because the request outlives
+	 * nna_execute_fenced().
 	 */
 	assert_int_equal(asked.execute.shapes, 0);
 	assert_int_equal(asked.execute.message, 0);

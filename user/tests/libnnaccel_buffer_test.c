@@ -18,8 +18,8 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /*
- * Operands of the test's model: inputs of several types and shapes, and two outputs that have the
- * types and shapes of inputs.
+ * Operands of the model: inputs of several types and shapes, and two outputs whose types and shapes
+ * resemble inputs.
  */
 enum { FLOATS, BYTES, ROWS, ANY, LARGE, OTHER_SCALE, FLOATS_OUT, ROWS_OUT, NUM_OPERANDS };
 enum { NUM_INPUTS = FLOATS_OUT, NUM_OUTPUTS = NUM_OPERANDS - NUM_INPUTS };
@@ -118,8 +118,8 @@ static enum nn_status make(uint32_t operand, const struct nna_buffer_desc *desc,
 }
 
 /*
- * The size of a buffer with a known shape follows from the shape. A buffer with an unknown shape
- * has about a page, or more if one element for each unknown dimension needs more.
+ * The size of a buffer with a known shape follows from the shape. A buffer of unknown shape has
+ * about a page, or more if one element of each unknown dimension needs more.
  */
 static void test_sizes(void **state)
 {
@@ -337,7 +337,7 @@ static void test_memories(void **state)
 	assert_int_equal(copy.flags, NNACCEL_COPY_OUT | NNACCEL_COPY_POOL);
 	assert_int_equal(copy.offset, 0);
 	assert_int_equal(copy.length, 16);
-	/* A copy to a memory that the library refuses does not change the buffer. */
+	/* A refused copy to a memory does not change the buffer. */
 	assert_int_equal(nna_buffer_copy_to(buffer, constant, &err), NN_INVALID_ARGUMENT);
 	assert_int_equal(nna_buffer_copy_to(buffer, image, &err), NN_GENERAL_FAILURE);
 	assert_int_equal(nna_buffer_copy_to(buffer, foreign, &err), NN_INVALID_ARGUMENT);
@@ -496,7 +496,7 @@ static void test_outputs_grow(void **state)
 	}
 }
 
-/* The models of a buffer's roles must exist, and must have been prepared on the buffer's device. */
+/* The models of a buffer's roles must exist, and must be prepared on the buffer's device. */
 static void test_models(void **state)
 {
 	const struct nna_role role = { .index = FLOATS, .frequency = 1 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Client and worker of a burst without the kernel module: user/ring in memory that two processes
- * share, with all checks and the search for slots.
+ * Client and worker of a burst without the module: user/ring in memory that two processes share,
+ * with all checks and the search for slots.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"

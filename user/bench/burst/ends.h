@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Client and worker of a burst without the kernel module: user/ring in memory that two processes
- * share, with all checks and the search for slots.
+ * Client and worker of a burst without the module: user/ring in memory that two processes share,
+ * with all checks and the search for slots.
  */
 #ifndef NN_BENCH_BURST_ENDS_H
 #define NN_BENCH_BURST_ENDS_H
@@ -18,10 +18,7 @@
 #define SLOTS		16
 #define ELEMENTS	16	/* number of elements in each tensor of the small model */
 
-/*
- * Each request of the benchmark has two inputs and an output of known shape, which lie in two
- * memories.
- */
+/* Each request of the benchmark has two inputs and an output of known shape in two memories. */
 #define INPUTS		2
 #define OUTPUTS		1
 #define POOLS		2

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A server behind a unix stream socket, as a comparison for a burst. The server executes the
- * burst's model, and receives the memory as a file descriptor.
+ * A server behind a unix stream socket, to compare with a burst. The server executes the burst's
+ * model, and receives the memory as a file descriptor.
  *
  * The messages on the socket are a burst's packets, which the burst's code builds and checks. A
  * burst and a socket therefore differ only in the transport between the two processes.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A server behind a unix stream socket, as a comparison for a burst. The server executes the
- * burst's model, and receives the memory as a file descriptor.
+ * A server behind a unix stream socket, to compare with a burst. The server executes the burst's
+ * model, and receives the memory as a file descriptor.
  */
 #ifndef NN_BENCH_BURST_SOCKET_H
 #define NN_BENCH_BURST_SOCKET_H

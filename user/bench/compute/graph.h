@@ -44,7 +44,7 @@ uint32_t graph_product(const struct graph *g, uint32_t x, uint32_t units, int32_
 uint32_t graph_batch_product(const struct graph *g, uint32_t x, uint32_t y, bool transpose_y,
 			     float scale);
 
-/* Adds an operation ADD, SUB or MUL whose result has the shape of x. */
+/* Adds an ADD, SUB or MUL whose result has the shape of x. */
 uint32_t graph_binary(const struct graph *g, int32_t code, uint32_t x, uint32_t y, float scale);
 /* Adds the operations of x * logistic(1.702 * x), which is nearly GELU. */
 uint32_t graph_gelu(const struct graph *g, uint32_t x);

@@ -46,7 +46,7 @@ struct layer {
 	uint32_t stride;
 	uint32_t dilation;	/* dilation of LAYER_CONV and LAYER_DEPTHWISE */
 	enum layer_range range;
-	/* Number of the image that the layer reads; layer number i writes image number i + 1. */
+	/* Number of the image that the layer reads; layer i writes image i + 1. */
 	uint32_t from;
 	uint32_t other;		/* number of the second image that LAYER_ADD reads */
 	void *weights;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Simulates threads ("workers") that execute a plan's tasks. The simulation always processes the
- * earliest pending event next.
+ * Simulates threads ("workers") that execute a plan's tasks. The simulation always handles the
+ * earliest event next.
  */
 #include <math.h>
 #include <stdbool.h>

@@ -18,9 +18,9 @@ struct schedule_step {
 
 /* The costs, in ns, of sharing work between threads. */
 struct schedule_costs {
-	double open;			/* time to open a job, before the first task is taken */
+	double open;			/* time to open a job, before the first task */
 	double notice;	/* time until a spinning thread sees another thread's write */
-	double take;	/* time to take a task's number, which one thread at a time can do */
+	double take;	/* time to take a task's number, one thread at a time */
 	double wake_call;		/* duration of a call that wakes threads */
 	double wake;			/* time from a waking call until the threads run */
 	double spin;			/* idle time after which a thread sleeps */

@@ -19,7 +19,7 @@ struct block {
 
 #define TRANSFORMER_BLOCK ((struct block){ 64, 256, 4, 1024 })
 
-/* Sizes of a transformer encoder like BERT's. */
+/* Sizes of an encoder like BERT's. */
 #define ENCODER_LAYERS 4
 #define ENCODER_BLOCK ((struct block){ 128, 512, 8, 2048 })
 

@@ -14,8 +14,8 @@ bool tuning_create(struct compiled *c);
 void tuning_free(struct tuning *t);
 
 /*
- * Begins an execution. Returns `t` if the execution must be measured by the caller, otherwise NULL.
- * The argument `t` may be NULL.
+ * Begins an execution. Returns `t` if the execution must be measured, otherwise NULL. The argument
+ * `t` may be NULL.
  */
 struct tuning *tuning_begin(struct tuning *t);
 /* Returns how many of `threads` threads a step must use. */

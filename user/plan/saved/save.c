@@ -130,8 +130,8 @@ static void count_consumers(struct saver *s)
 /* ---- Determining values ---- */
 
 /*
- * Returns whether input `input` of a subgraph determines memory addresses or control flow.
- * `reference` is the operand that refers to the subgraph.
+ * Returns whether input `input` of a subgraph determines addresses or control flow. `reference` is
+ * the operand that refers to the subgraph.
  */
 static bool determines_inside(const struct saver *s, const struct nn_operand *reference,
 			      uint32_t input)
@@ -219,7 +219,7 @@ void pieces_end(struct nn_plan_pieces *p)
 }
 
 /*
- * Places a constant either in the model's copied values, after `used` bytes, or in the data part. A
+ * Places a constant in the model's copied values, after `used` bytes, or in the data part. A
  * constant that no operation reads is removed.
  */
 static void place_constant(struct saver *s, size_t index, uint64_t *used)

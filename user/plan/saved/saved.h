@@ -36,7 +36,7 @@
 struct saved_header {
 	uint64_t magic;
 	uint64_t fingerprint;		/* nn_plan_fingerprint() of the build that wrote the file */
-	uint64_t model_size;		/* size of the whole model part, including this header */
+	uint64_t model_size;		/* size of the whole model part, with this header */
 	uint64_t data_size;
 	uint64_t data_identity;	/* saved_stamp.identity of the plan's data part */
 	uint64_t packed_size;

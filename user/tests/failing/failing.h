@@ -36,7 +36,7 @@ bool failing_open(const char *path);
 
 /*
  * Makes allocations of this program, which belongs to the engine, fail as the file at `path` says.
- * Changes nothing if the file at `path` does not exist.
+ * Does nothing if the file does not exist.
  */
 void failing_obey(enum failing_who who, const char *path);
 

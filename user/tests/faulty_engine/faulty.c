@@ -2,7 +2,7 @@
 /*
  * The sample engine with one fault from the list in faults.def. The environment variable
  * NNACCEL_FAULT contains the name of the fault. Each fault breaks a rule that the sample engine
- * obeys. Without NNACCEL_FAULT, or with NNACCEL_FAULT=NONE, the engine has no fault.
+ * follows. Without NNACCEL_FAULT, or with NNACCEL_FAULT=NONE, the engine has no fault.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -692,7 +692,7 @@ static const struct nna_engine_buffers faulty_buffers = {
 
 /* ---- caching ---- */
 
-/* The model part of the model that the engine saved last. */
+/* The model part of the model that was saved last. */
 static struct nna_engine_part last_saved;
 
 static enum nn_status faulty_save(const struct nna_engine *engine, const void *prepared,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Declares the faults of faults.def, and the engine for the fault WRAPS and all faults after WRAPS.
- */
+/* Declares the faults of faults.def, and the engine for WRAPS and all faults after WRAPS. */
 #ifndef NN_TESTS_FAULTY_H
 #define NN_TESTS_FAULTY_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine of nnacceld with one fault from the list in faults.def. Most faults of this engine
- * concern certain operations. If a model contains an operation that the fault concerns, the engine
- * changes the last element of the model's first output.
+ * The engine of nnacceld with one fault from the list in faults.def. Most faults concern certain
+ * operations. If a model contains an operation that the fault concerns, the engine changes the last
+ * element of the model's first output.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -287,8 +287,8 @@ static bool is_hit(const struct hit *hit, const struct nn_subgraph *main, const 
 }
 
 /*
- * Returns whether an input has an integer beyond 2^20 (for the fault HUGE_INDEX) or a float beyond
- * 64 (for LARGE_FLOAT).
+ * Returns whether an input has an integer beyond 2^20 (fault HUGE_INDEX) or a float beyond 64
+ * (LARGE_FLOAT).
  */
 static bool has_large(const struct nn_subgraph *main, const struct nn_execution *e)
 {

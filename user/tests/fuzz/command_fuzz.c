@@ -63,8 +63,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(buffer, data, size);
 	/*
-	 * Every second input gets the right value in the size field of the command, because a
-	 * fuzzer rarely finds the right value.
+	 * Every second input gets the right value in the command's size field, because a fuzzer
+	 * rarely finds the right value.
 	 */
 	if (size >= sizeof(struct nnaccel_cmd) && data[sizeof(struct nnaccel_cmd) - 1] & 1) {
 		uint32_t own = (uint32_t)size;

@@ -164,7 +164,7 @@ bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 	(void)store;
 	if (!e)
 		return false;
-	/* Half of the files, selected by a bit of the key, count as not verified yet. */
+	/* Half of the files, by a bit of the key, count as not yet verified. */
 	*work = (struct blob_work){ .uid = uid, .blob = e->blob, .done = key[1] % 2 };
 	memcpy(work->key, key, sizeof(work->key));
 	work->file = fcntl(some_file, F_DUPFD_CLOEXEC, 0);
@@ -399,7 +399,7 @@ static void renew(size_t i)
 	*c = (struct client){ .uid = uid_of(i), .is_admin = i == ADMIN, .memory = -1 };
 }
 
-/* Receives the answer of the keeper; returns the file that came with the answer, or -1. */
+/* Receives the keeper's answer; returns the file that came with the answer, or -1. */
 static int receive(struct message *answer)
 {
 	if (!told.is_there)
@@ -409,7 +409,7 @@ static int receive(struct message *answer)
 	return told.file;
 }
 
-/* Gives a worker the memory that the keeper sent, and checks the size of the memory. */
+/* Gives a worker the memory that the keeper sent, and checks the memory's size. */
 static void take_memory(struct worker *w, const struct message *request, int memory)
 {
 	struct stat st;
@@ -437,10 +437,7 @@ static void check_answer(size_t i, const struct message *request, bool was_known
 		abort();
 	if (request->kind == CACHE_QUERY && is_yes != was_known)
 		abort();
-	/*
-	 * The keeper must not store memory with a hole, because reading the hole would allocate
-	 * pages.
-	 */
+	/* The keeper must not store memory with a hole, because reading a hole allocates pages. */
 	if (request->kind == CACHE_DONE && is_yes && (w->map || !w->is_filled || !plan))
 		abort();
 	if (request->kind == CACHE_GET && (is_yes != !!plan ||

@@ -184,7 +184,7 @@ static bool add_scales(struct OrtNode *node, const struct tensor_record *r, int 
 	return fill_constant(zero, r->data, r->zero_type & 0x80 ? sizeof(r->data) : 1);
 }
 
-/* Adds an input to the fuzzed node; *in is NULL if the record omits the input. */
+/* Adds an input of the node; *in is NULL if the record omits the input. */
 static bool add_input(const struct tensor_record *r, const struct OrtValueInfo **in)
 {
 	bool quantised = r->flags & QUANTISED;
@@ -401,7 +401,7 @@ static void add(uint8_t **at, const void *record, size_t size)
 }
 
 /*
- * Generates a node that is likely to be valid, with inputs of equal or broadcast shapes, lists of
+ * Generates a node that is likely to be valid: with inputs of equal or broadcast shapes, lists of
  * small numbers, and known attributes.
  */
 static size_t generate(uint8_t *data, size_t max_size)

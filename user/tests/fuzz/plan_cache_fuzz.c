@@ -181,9 +181,9 @@ static void load_and_run(const struct nn_plan_image *image, uint8_t *data, const
 }
 
 /*
- * Saved plans of models, in a table indexed by a hash of the model. Most inputs contain the model
- * of an earlier input, and only damage the model's saved plan differently. Compiling and saving a
- * plan takes ten times as long as loading the plan.
+ * Saved plans of models, in a table indexed by a hash of the model. Most inputs have the model of
+ * an earlier input, and damage the model's saved plan differently. Compiling and saving a plan
+ * takes ten times as long as loading the plan.
  */
 #define MAX_SAVED 256
 

@@ -36,10 +36,7 @@ const char *__asan_default_options(void)
 	       "malloc_context_size=2";
 }
 
-/*
- * Replaces one word of the data after the first `header` bytes. Returns false if no word follows
- * the header.
- */
+/* Replaces one word after the first `header` bytes. Returns false if no word follows the header. */
 static bool replace_word(uint8_t *data, size_t size, size_t header)
 {
 	uint32_t word;

@@ -281,7 +281,7 @@ static float wish_of(const struct nn_execution *e)
 
 /*
  * Executes the command that the first input contains, if the input is a single number. Returns
- * false if executing the command failed.
+ * false if the command failed.
  */
 static bool obey(struct nna_engine_execution *execution, struct nn_execution *e,
 		 struct nn_error *err)
@@ -652,7 +652,7 @@ static enum nn_status prepare(const struct nna_engine *engine, const struct nn_m
 	return cpu_engine.prepare(engine, model, how, prepared, err);
 }
 
-/* With the option --cache-all, the engine may load a model that an earlier test has cached. */
+/* With --cache-all, the engine may load a model that an earlier test cached. */
 static enum nn_status load_cached(const struct nna_engine *engine, const struct nna_engine_part *model,
 				const struct nna_engine_part *data,
 				const struct nna_engine_preparation *how, void **prepared,

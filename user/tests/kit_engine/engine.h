@@ -41,7 +41,7 @@
 
 /*
  * With the command KIT_ENGINE_EXPORT, the engine reads the input through the dma-buf of the input's
- * memory. The execution fails if the contents of the dma-buf differ from the input.
+ * memory. The execution fails if the dma-buf's contents differ from the input.
  */
 #define KIT_ENGINE_EXPORT 669.0F
 
@@ -62,9 +62,8 @@
 
 /*
  * KIT_ENGINE_PUT puts an entry into the engine's own store; KIT_ENGINE_GET gets the entry that
- * KIT_ENGINE_PUT has put. KIT_ENGINE_GET_FIRST gets the entry that the engine's function `start`
- * has put. The environment variable KIT_ENGINE_IDENTITY contains the identity of the engine's
- * store.
+ * KIT_ENGINE_PUT has put. KIT_ENGINE_GET_FIRST gets the entry that the engine's `start` function
+ * put. The environment variable KIT_ENGINE_IDENTITY contains the identity of the engine's store.
  */
 #define KIT_ENGINE_PUT 673.0F
 #define KIT_ENGINE_GET 674.0F
@@ -101,7 +100,7 @@
 #define KIT_ENGINE_BURSTS 4
 #define KIT_ENGINE_NO_BURST "all bursts of the device are taken"
 
-/* Device memory in KiB that the engine reports for each prepared model. */
+/* Device memory in KiB that the engine reports for each model. */
 #define KIT_ENGINE_DEVICE_KIB 3072
 
 /* Lines that the engine logs when preparing a model, and when making a buffer for a role. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Compiles only if the tables of calls in user/run and user/tools/runtime have the indices and
- * parameters that ONNX Runtime's header declares.
+ * parameters of ONNX Runtime's header.
  */
 #include <onnxruntime_c_api.h>
 #include <stddef.h>
