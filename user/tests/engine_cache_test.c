@@ -998,9 +998,7 @@ static int copy_program(bool is_other)
 	return to;
 }
 
-/*
- * With `is_other` the copy counts as another build, because one bit of the copy's build id differs.
- */
+/* Runs a copy of this program that queries and stores a hash; returns KNOWN or NOT_KNOWN. */
 static int ask_copy(bool is_other)
 {
 	char name[] = "engine_cache_test", what[] = "ask";
