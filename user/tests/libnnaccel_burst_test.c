@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests bursts of libnnaccel; the test program plays the kernel and the worker. Covers valid
- * answers, answers with one wrong byte, and rings that are overwritten while the client reads them.
- * The test does not need the kernel module, so it can run with sanitizers.
+ * Tests bursts of libnnaccel; the test program plays the kernel and the worker. The test covers
+ * valid answers, answers with one wrong byte, and rings that are overwritten while the client reads
+ * them. The test does not need the kernel module, so it can run with sanitizers.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -46,12 +46,12 @@ static struct kernel {
 	int hangup[2];			/* closing hangup[1] ends the burst */
 	int create_error;
 	uint32_t create_status;
-	uint32_t wrong_lines;		/* error of the ring's size in the status page */
+	uint32_t wrong_lines;		/* added to the ring's true number of lines */
 	int bind_error;
 	unsigned int binds, frees, executions, next_pool;
 
 	enum behaviour behaviour;
-	uint32_t mutation;		/* index of the result's byte to change, and by what */
+	uint32_t mutation;		/* index of the result's byte that `change` is XORed to */
 	uint8_t change;
 	pthread_t worker;
 	bool has_worker;
@@ -424,7 +424,10 @@ static void test_fallback(void **state)
 	close_burst(b);
 }
 
-/* The worker's result has one wrong byte: each byte in turn, with a random change. */
+/*
+ * Each burst changes one byte of the worker's result at random; the next burst changes the next
+ * byte.
+ */
 static void test_mutated_results(void **state)
 {
 	unsigned int seed = 3;
@@ -444,7 +447,7 @@ static void test_mutated_results(void **state)
 	assert_true(failed > MUTATIONS);
 }
 
-/* Overwrites the ring of results until the client is done. */
+/* Overwrites random words of the ring of results until kernel.stop is set. */
 static void *scribble(void *unused)
 {
 	uint32_t *words = (uint32_t *)kernel.results;
@@ -455,8 +458,8 @@ static void *scribble(void *unused)
 		uint32_t value = i % 3 ? (uint32_t)rand_r(&seed) % 8 : (uint32_t)rand_r(&seed);
 
 		/*
-		 * Every second change is in a ring line's sequence number, or in the head of the
-		 * line's first datum.
+		 * Every second overwritten word is in a ring line's sequence number, or in the head
+		 * of the line's first datum.
 		 */
 		if (i % 2)
 			at = (NNACCEL_RING_LINES + at % 4 * 64) / 4 + i / 2 % 3;
@@ -489,8 +492,8 @@ static void test_death(void **state)
 	(void)state;
 	assert_int_equal(execute(b), NN_DEAD_OBJECT);
 	/*
-	 * After the death of a burst, the library executes by ioctl() and writes nothing to the
-	 * ring.
+	 * After a burst's worker has died, the library executes by ioctl() and writes nothing to
+	 * the ring.
 	 */
 	assert_int_equal(execute(b), NN_OK);
 	assert_int_equal(kernel.executions, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests how libnnaccel requests entries of the compilation cache from an engine, and writes them to
- * files. The test program plays the kernel, the engine and the disk.
+ * Tests how libnnaccel requests entries of the compilation cache from an engine and writes the
+ * entries to files. The test program plays the kernel, the engine and the disk.
  */
 #define _GNU_SOURCE
 /* Fortified headers define pread() inline, so clang would reject the definition in this file. */
@@ -33,13 +33,13 @@
 /* ---- the disk ---- */
 
 /*
- * Records the calls that change files as text. Each call is two letters: one for the call (see
- * test_order()), and 'm' or 'd' for the model or data file.
+ * Records the calls that change files as text. The text has two letters for each call: the kind of
+ * call (see test_order()), and 'm' or 'd' for the model or data file.
  */
 static struct {
 	int model, data;	/* the entry's files */
 	char calls[64];
-	int fails;		/* number of the call that fails, from 1; 0: none fails */
+	int fails;		/* number (from 1) of the call that fails; 0: no call fails */
 	bool reads_fail;
 } disk;
 
@@ -139,7 +139,7 @@ static off_t size_of(int fd)
 	return st.st_size;
 }
 
-/* Checks that a file has `size` bytes, all of them `byte`. */
+/* Checks that a file has `size` bytes, and that each byte of the file is `byte`. */
 static void assert_holds(int fd, off_t size, char byte)
 {
 	char bytes[256];
@@ -180,8 +180,8 @@ static struct engine {
 } engine;
 
 /*
- * Plays the kernel. A mapped pool contains what the engine saved: the letter of the model or data
- * part in each byte.
+ * Plays the kernel. Each byte of a mapped pool is 'm' if the engine saved the model part, or 'd' if
+ * it saved the data part.
  */
 static bool answer(unsigned long request, void *arg, int *result)
 {
@@ -257,8 +257,8 @@ static enum nn_status write_entry(struct nna_cache_files *opened, const char *mo
 }
 
 /*
- * The sizes of a model's parts may change while the model is saved; the library requests the sizes
- * up to three more times.
+ * The sizes of a model's parts may change while the model is saved; the library then requests the
+ * parts' sizes up to three more times.
  */
 static void test_saving(void **state)
 {
@@ -428,12 +428,12 @@ static void test_late_saves(void **state)
 {
 	enum { FAILS = NNACCEL_STATUS_GENERAL_FAILURE };
 	static const struct {
-		bool is_loaded;	/* the model is loaded from files, so preparing saves nothing */
+		bool is_loaded;	/* preparing loads the model from files and saves nothing */
 		struct answer answers[MOST_ASKED];
 		unsigned int asked_at_once, asked_first, asked_hot;
 		/*
-		 * Reason that deferred_saved() gets after the first execution; NULL if it is not
-		 * called.
+		 * Reason that deferred_saved() gets after the first execution; NULL if
+		 * deferred_saved() is not called.
 		 */
 		const char *first;
 	} cases[] = {
@@ -629,7 +629,7 @@ static void test_files_that_are_refused(void **state)
 
 /*
  * Several readers can open a cache entry at once. A writer locks the model file exclusively, and
- * also the data file if the data differ.
+ * also locks the data file if it changes the data.
  */
 static void test_locks(void **state)
 {
@@ -693,7 +693,7 @@ static void test_several_files(void **state)
 			parts[k] = (struct nna_cache_bytes){ &bytes[k], 1 };
 		}
 		for (int round = 0; round < 2; round++) {
-			/* The second entry differs from the first entry only in its last byte. */
+			/* The entries that the two rounds write differ only in the last byte. */
 			bytes[count - 1] += round;
 			assert_int_equal(open_entry(true, &f), NN_OK);
 			assert_int_equal(f.count, count);
@@ -770,9 +770,10 @@ static void test_unreadable(void **state)
 }
 
 /*
- * The library truncates the model part first and writes it last, and syncs each step before the
- * next step. If a step fails, the model file is empty. Letters of calls: '0' truncates to 0, 't'
- * truncates to a size, 'w' writes, 's' syncs.
+ * The library truncates the model file first and writes the model file last, and syncs each step
+ * before the next step. If the library fails to write a cache entry, the entry's model file is
+ * empty. Each letter of a call is '0' (truncates to 0), 't' (truncates to a size), 'w' (writes) or
+ * 's' (syncs).
  */
 static void test_order(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests libnnaccel and the engine kit without the kernel module. The engine kit_engine serves this
- * program's clients through a socket, by processes or by threads.
+ * Tests libnnaccel and the engine kit without the kernel module. The engine kit_engine serves the
+ * clients in the test program through a socket, and runs a process or a thread for each client.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -146,7 +146,7 @@ static struct nna_prepared_model *prepare(struct nna_device *d, uint32_t count)
 	return prepare_with(d, count, NULL);
 }
 
-/* Makes memory for `count` inputs, which count up from `from`, and for `count` outputs. */
+/* Makes memory for `count` inputs `from`, `from` + 1, ..., and for `count` outputs. */
 static struct nna_memory *fill(uint32_t count, float from)
 {
 	struct nna_memory *m = NULL;
@@ -210,7 +210,10 @@ static void test_executions(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Calls once each function that allocates memory. If a call failed, returns false and sets err. */
+/*
+ * Calls each function of libnnaccel that allocates memory once. Returns false and sets err if one
+ * of the calls failed.
+ */
 static bool run_all(void)
 {
 	const struct nna_role role = { .frequency = 1 };
@@ -240,8 +243,8 @@ static bool run_all(void)
 }
 
 /*
- * Each allocation of the library fails in turn. A failure leaves no object behind, and the same
- * calls succeed afterwards.
+ * Each allocation of the library fails in turn. A failed allocation leaks no object, and the calls
+ * succeed when they are repeated.
  */
 static void test_out_of_memory(void **state)
 {
@@ -298,7 +301,7 @@ static void test_buffers(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Executes the model until it is lost (NN_DEAD_OBJECT). */
+/* Executes a model until the execution returns NN_DEAD_OBJECT, because the model is lost. */
 static void await_death(struct nna_prepared_model *p)
 {
 	enum nn_status status;
@@ -333,8 +336,8 @@ static void test_deadline(void **state)
 }
 
 /*
- * Another thread of the engine ends an execution. If no thread ends the execution, the client loses
- * its models.
+ * The engine defers an execution, which another thread of the engine then ends. If no thread of the
+ * engine ends a deferred execution, the client loses its models.
  */
 static void test_deferred(void **state)
 {
@@ -454,8 +457,8 @@ static void test_many_clients(void **state)
 }
 
 /*
- * If the engine dies, all objects of its clients are lost, and all waiting calls return. The engine
- * that is started next serves the client again.
+ * If the engine dies, all objects of its clients are lost, and all waiting calls return. An engine
+ * that is started after another engine's death serves the dead engine's client again.
  */
 static void test_death(void **state)
 {
@@ -703,7 +706,7 @@ static void test_supported(void **state)
 	assert_false(supported[1]);
 	check(nna_device_get_info(device, &info, &err));
 	assert_true(info.version[0]);
-	/* Make models with a constant in memory: x + 1, x + 2, ... */
+	/* Make models x + 1, x + 2, ... whose constant is in memory. */
 	mb_init(&b);
 	b.model.num_pools = 1;
 	b.pools[0].size = nna_memory_size(m);
@@ -723,8 +726,8 @@ static void test_supported(void **state)
 }
 
 /*
- * A memory of NULL is memory that could not be imported. Operations that use a memory of NULL are
- * not supported.
+ * NULL stands for memory that could not be imported. The library reports operations as unsupported
+ * if their memory is NULL.
  */
 static void test_unreachable(void **state)
 {
@@ -895,7 +898,7 @@ static void test_wrong_buffers(void **state)
 	buffers[0] = p->id;
 	assert_int_equal(work(NNACCEL_WORK_EXECUTE, &e), ENOENT);
 	buffers[0] = a.out_buffer;
-	/* A buffer without a role of an output cannot be an output of an execution. */
+	/* An execution cannot write to a buffer that was allocated without an output role. */
 	role.index = 1;
 	args[1] = (struct nnaccel_arg){ .flags = NNACCEL_ARG_BUFFER };
 	args[0] = (struct nnaccel_arg){ .length = BYTES };
@@ -1024,9 +1027,7 @@ static void check_files(uint32_t model_files, uint32_t data_files)
 	check_sum(p, NULL, 5);
 	nna_prepared_model_free(p);
 
-	/*
-	 * The engine refuses a number of cache files that differs from the number that it reports.
-	 */
+	/* The engine refuses a compilation unless it gets as many cache files as it requires. */
 	other.num_model_files = model_files ? model_files - 1 : 1;
 	other.model_files = model_files ? fds + 1 : fds;
 	if (other.num_model_files + other.num_data_files) {
@@ -1057,7 +1058,7 @@ static void empty_folder(void)
 	assert_int_equal(system(command), 0);
 }
 
-/* Returns the number of the newest file in the engine's own cache; files are numbered upwards. */
+/* Returns the number of the newest file in the engine's own cache, which is the largest number. */
 static long last_cached(void)
 {
 	char plans[80];
@@ -1162,8 +1163,8 @@ static void test_taken_state(void **state)
 /* ---- the engine's own store ---- */
 
 /*
- * Makes the engine execute a command that uses its store. If the engine's command fails, err has
- * the reason.
+ * Makes the engine execute a command that uses the engine's store. If the engine's command fails,
+ * err has the reason.
  */
 static enum nn_status command(float which)
 {

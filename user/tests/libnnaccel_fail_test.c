@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls each function of libnnaccel that has an error parameter: with an invalid argument, and with
- * each kernel request and allocation failing in turn. A failing call sets its own error message,
- * and a succeeding call clears an older message. After each call all memory, files, locks, pools,
- * models and buffers are released.
+ * Calls each function of libnnaccel that has an error parameter with an invalid argument, and while
+ * each kernel request and each allocation fails in turn. A failing call sets an error message, and
+ * a succeeding call clears the message of an earlier call. The test checks that each call releases
+ * all memory, files, locks, pools, models and buffers.
  */
 #define _GNU_SOURCE
 #include <linux/io_uring.h>
@@ -85,9 +85,9 @@ static struct {
 static const struct nna_role role = { .frequency = 1 };
 
 /*
- * Each line is a function: its name, whether it can have a wrong argument, and a call of the
- * function. If `bad` is true, the call passes a wrong argument. The list `silent` has the functions
- * of libnnaccel.map without an error parameter.
+ * Each X() of CALLS has a function's name, whether the function can get a wrong argument, and a
+ * call of the function. If `bad` is true, the call passes a wrong argument. The list `silent` has
+ * the functions of libnnaccel.map without an error parameter.
  */
 #define CALLS(X) \
 	X(nna_buffer_allocate, true, \
@@ -288,7 +288,7 @@ static void take_back(void)
 
 /* ---- tests ---- */
 
-/* Calls a function once, and checks the error message that the call sets or clears. */
+/* Calls a function once, and checks that the call sets or clears the error message. */
 static enum nn_status call_once(const struct call *c, bool bad, const char *what,
 				unsigned int number)
 {
@@ -354,7 +354,7 @@ static void test_allocations(void **state)
 
 /*
  * If an output of unknown size is too small, its buffer grows, and the library repeats the
- * execution. The first execution leaves no error message.
+ * execution. If the repeated execution succeeds, no error message is left.
  */
 static void test_second_try(void **state)
 {
@@ -474,7 +474,7 @@ static void test_extensions_again(void **state)
 	take_back();
 }
 
-/* The last requested execution. answer_execute() checks its arguments and pools. */
+/* The last requested execution. answer_execute() checks the execution's arguments and pools. */
 static struct nnaccel_execute asked;
 
 static bool answer_execute(unsigned long request, void *arg, int *result)
@@ -557,8 +557,8 @@ static void test_limits_of_executions(void **state)
 }
 
 /*
- * A new buffer gets the lowest free token. A token names its buffer, even if the device has many
- * buffers.
+ * A new buffer gets the lowest free token. A token identifies one buffer, even if the device has
+ * many buffers.
  */
 static void test_many_buffers(void **state)
 {
@@ -604,7 +604,7 @@ static void test_many_buffers(void **state)
 		assert_int_equal(asked.num_buffers, 8 + i);
 	}
 	/*
-	 * Three tokens name no buffer: 0, one after the last token, and the token of a freed
+	 * A request fails with a token of 0, a token after the last token, or the token of a freed
 	 * buffer.
 	 */
 	nna_buffer_free(buffers[3]);
@@ -703,8 +703,8 @@ static void test_limits_of_lists(void **state)
 		tokens[i] = given.token;
 	for (uint32_t i = 0; i < 2; i++) {
 		/*
-		 * nna_buffer_allocate() refuses the maximum number of roles as given twice, and one
-		 * role more as too many.
+		 * nna_buffer_allocate() refuses duplicate roles up to the maximum number, and
+		 * refuses one role more as too many.
 		 */
 		assert_int_equal(nna_buffer_allocate(given.device, NNA_SIZED(nna_buffer_roles,
 						     .models = &given.prepared, .num_models = 1,

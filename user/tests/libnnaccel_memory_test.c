@@ -101,7 +101,7 @@ static void test_files(void **state)
 }
 
 /*
- * If an import fails because no CPU can map the memory, the library imports it again for devices
+ * If an import fails because no CPU can map the memory, the library imports the memory for devices
  * only.
  */
 static void test_device_memory(void **state)
@@ -127,8 +127,8 @@ static void test_device_memory(void **state)
 }
 
 /*
- * The kernel's import request has each field of the image, and all planes before the first plane
- * without a stride.
+ * The kernel's import request contains each field of the image, and each plane before the first
+ * plane without a stride.
  */
 static void test_images(void **state)
 {

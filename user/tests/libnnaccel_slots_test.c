@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the table of a burst's slots. Any thread finds an added slot until its removal, while other
- * slots are added and removed.
+ * Tests the table of a burst's slots. Until a slot is removed, any thread finds the slot, even
+ * while threads add and remove other slots.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 #define ROUNDS	20000
 #define LIVE	8	/* number of memories that have a slot at the same time */
 
-/* The addresses of the elements of `places` stand for memories, and have equal distances. */
+/* The addresses of the elements of `places` are equally spaced and stand for memories. */
 static char places[COUNT][112];
 
 static const struct nna_memory *memory(int i)
@@ -76,7 +76,10 @@ static void test_many(void **state)
 	nna_slots_destroy(&slots);
 }
 
-/* The slot table must not grow if many memories are used, but only few at the same time. */
+/*
+ * The slot table must not grow if many memories are used one after another, but few at the same
+ * time.
+ */
 static void test_come_and_go(void **state)
 {
 	struct nna_slots slots;

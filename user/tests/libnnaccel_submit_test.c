@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests how libnnaccel submits work for the engine: with one system call or, after signals, with
- * more calls that fetch the answer. The test program plays the kernel.
+ * Tests how libnnaccel submits work for the engine: with one system call, or, if a signal
+ * interrupts this call, with more calls that fetch the answer. The test program plays the kernel.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -23,11 +23,14 @@ static struct nna_device *device;
 static struct nn_error err;
 static struct kept kept;
 
-/* Numbers of the library's requests and of answered work since the last check. */
+/*
+ * Numbers of requests that the library made, and of requests for work that were answered, since the
+ * last check.
+ */
 static unsigned int submits, waits, destroys, works;
 static uint32_t submitted, waited_for, destroyed;
 
-/* The state of goes_on(), the caller's function that gets the progress of work. */
+/* The state of goes_on(), the caller's function to which the library reports progress. */
 static struct {
 	bool is_on, gives_up;
 	unsigned int calls;
@@ -128,8 +131,8 @@ static bool is_answered(enum nnaccel_work kind, const union fake_work *w)
 }
 
 /*
- * Signals do not submit work twice: The engine gets the work once, and the caller gets the engine's
- * answer.
+ * If a signal interrupts a submission, the engine still gets the work only once, and the caller
+ * gets the engine's answer.
  */
 static void test_signals(void **state)
 {
@@ -155,7 +158,10 @@ static void test_signals(void **state)
 	fake.live = 0;
 }
 
-/* Work that ends with an error leaves nothing in the kernel, with and without signals. */
+/*
+ * Work that ends with an error leaves no submission in the kernel, whether or not a signal
+ * interrupts the library.
+ */
 static void test_errors(void **state)
 {
 	static const int errors[] = { ECANCELED, ETIME, EPIPE, EXFULL, EAGAIN, EINVAL };
@@ -178,8 +184,8 @@ static void test_errors(void **state)
 }
 
 /*
- * If the library cannot fetch an answer, it destroys the submission. Otherwise the submission would
- * count for ever among the client's commands.
+ * If the library cannot fetch an answer, it destroys the submission. A submission that is not
+ * destroyed counts for ever among the client's commands.
  */
 static void test_answer_is_given_up(void **state)
 {
@@ -201,8 +207,8 @@ static void test_answer_is_given_up(void **state)
 }
 
 /*
- * The caller's progress function, which is called three times. The third call cancels the work if
- * `slow.gives_up`, otherwise the kernel then answers the work.
+ * The caller's progress function, which is called three times. The third call of goes_on() cancels
+ * the work if `slow.gives_up` is set; otherwise the kernel answers the work.
  */
 static bool goes_on(void *data, uint32_t progress)
 {
@@ -313,13 +319,13 @@ static void test_preparations(void **state)
 	}
 	for (int i = 0; i < 2; i++)
 		nna_prepared_model_free(models[i]);
-	/* A preparation that has ended is freed before the caller gets its model. */
+	/* The caller frees an ended preparation without fetching the prepared model. */
 	slow.is_on = true;
 	assert_int_equal(nna_preparation_start(device, &model, NULL, NULL, &all[0], &err), NN_OK);
 	assert_true(nna_preparation_has_ended(all[0], &thousandths));
 	nna_preparation_free(all[0]);
 	nna_preparation_free(NULL);
-	/* A preparation ends with an error, and another preparation cannot start. */
+	/* One preparation ends with an error, and the start of another preparation fails. */
 	assert_int_equal(nna_preparation_start(device, &model, NULL, NULL, &all[0], &err), NN_OK);
 	fake.end = EPIPE;
 	assert_true(nna_preparation_has_ended(all[0], &thousandths));

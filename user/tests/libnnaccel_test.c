@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests libnnaccel without the kernel module: The test replaces ioctl() to play the kernel. The
+ * Tests libnnaccel without the kernel module. The test replaces ioctl() to play the kernel. The
  * replaced ioctl() checks each request, and returns any answer and any errno.
  */
 #define _GNU_SOURCE
@@ -52,7 +52,7 @@ static struct kernel {
 	struct nnaccel_pool_import import;
 	unsigned int imports;	/* number of imports, and all access flags of these imports */
 	uint32_t imported_prot;
-	bool saves_to_memory;			/* set by a save that gives memory for both parts */
+	bool saves_to_memory;			/* set if a save passes memory for both parts */
 	void *wire;			/* serialised form of the last model, and its size */
 	size_t wire_size;
 	int wire_seals;
@@ -61,7 +61,7 @@ static struct kernel {
 	struct nnaccel_arg args[16];
 	struct nnaccel_shape shape;
 	uint32_t num_shapes;
-	/* An allocation waits while `holds` is set, and sets `held` while it waits. */
+	/* While `holds` is set, each allocation waits; `held` is set while an allocation waits. */
 	atomic_bool holds, held;
 } kernel;
 
@@ -417,8 +417,8 @@ static void test_info_of_another_engine(void **state)
 }
 
 /*
- * A preparation starts a new worker; after that the library must ask for the device's description
- * again.
+ * A preparation starts a new worker; after a preparation the library must request the device's
+ * description again.
  */
 static void test_info_after_a_model(void **state)
 {
@@ -654,8 +654,8 @@ static void test_protections_of_imports(void **state)
 }
 
 /*
- * An imported memory must keep no file descriptor open, because a thousand memories would reach the
- * process's limit.
+ * An imported memory must keep no file descriptor open, because a thousand open descriptors would
+ * reach the process's limit.
  */
 static void test_imports_keep_no_descriptor(void **state)
 {
@@ -772,7 +772,7 @@ static int open_cache_file(const char *folder, uint32_t i, int flags)
 	return open(path, O_RDWR | O_CLOEXEC | flags, 0600);
 }
 
-/* Checks that each cache file is still in the folder, and still contains its name. */
+/* Checks that each cache file is in the folder and contains the file's own name. */
 static void assert_untouched(const char *folder, const int *fds)
 {
 	for (uint32_t i = 0; i < 3; i++) {
@@ -1037,8 +1037,8 @@ static void test_execute_many_arguments(void **state)
 #define GROWN(type) struct { struct type now; uint64_t later; }
 
 /*
- * Calls a function with a structure of size 0, with a larger structure whose new fields are zero,
- * and with new fields other than zero.
+ * Calls a function with a structure of size 0, and with a larger structure whose unknown fields are
+ * zero or not zero.
  */
 #define assert_sizes(grown, call) \
 	do { \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds small models for tests. Operands, operations and subgraphs lie in arrays of fixed size, in
- * the order of their addition. A test may write invalid values into any field of a finished model.
+ * Builds small models for tests. A model's operands, operations and subgraphs lie in arrays of
+ * fixed size, in the order in which a test adds the elements. A test may write invalid values into
+ * any field of a finished model.
  */
 #ifndef NN_TESTS_MODEL_BUILDER_H
 #define NN_TESTS_MODEL_BUILDER_H
@@ -48,7 +49,7 @@ void mb_subgraph(struct model_builder *b);
 uint32_t mb_operand(struct model_builder *b, int32_t type, enum nn_lifetime lifetime,
 		    uint32_t rank, const uint32_t *dims);
 
-/* Adds a constant; copies its value from `data`. */
+/* Adds a constant whose value is copied from `data`. */
 uint32_t mb_constant(struct model_builder *b, int32_t type, const void *data, uint32_t size,
 		     uint32_t rank, const uint32_t *dims);
 uint32_t mb_int32(struct model_builder *b, int32_t value);
@@ -60,7 +61,7 @@ uint32_t mb_reference(struct model_builder *b, int32_t type, uint32_t pool, uint
 
 uint32_t mb_subgraph_operand(struct model_builder *b, uint32_t index);
 
-/* Adds an operation, which counts as a consumer of its inputs. */
+/* Adds an operation, and counts the operation as a consumer of each input. */
 void mb_operation(struct model_builder *b, int32_t type, uint32_t num_inputs,
 		  const uint32_t *inputs, uint32_t num_outputs, const uint32_t *outputs);
 

@@ -108,7 +108,7 @@ void sample_if(struct model_builder *b)
 	binary_subgraph(b, MUL, 2);
 }
 
-/* Adds the loop's values i[1] and sum[1], which are inputs, and then limit[1]. */
+/* Adds the loop's inputs i[1], sum[1] and limit[1]. */
 static void add_state(struct model_builder *b, uint32_t state[3])
 {
 	uint32_t i;

@@ -11,7 +11,7 @@
 #define SAMPLE_EXTENSION_OPERATION 0x00030001
 
 /*
- * Makes a model with all kinds of operands, operations and subgraphs; model_samples.c lists them.
+ * Makes a model with all kinds of operands, operations and subgraphs that model_samples.c lists.
  * Pool 0 of the model has 64 bytes, which are not mapped.
  */
 void sample_everything(struct model_builder *b);

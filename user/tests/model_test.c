@@ -313,8 +313,8 @@ static void test_lenient_rules(void **state)
 }
 
 /*
- * Checks a chain of subgraphs. Each subgraph of the chain has one operation, and an operand that
- * refers to the next subgraph.
+ * Checks a model whose subgraphs form a chain. Each subgraph of the chain has one operation, and an
+ * operand that refers to the next subgraph.
  */
 static enum nn_status check_chain(uint32_t length, struct nn_error *err)
 {
@@ -504,14 +504,17 @@ static void test_same_type(void **state)
 	DIFFERS(extension, o.extra.count = 1);
 	DIFFERS(extension, o.extra.bytes = (const uint8_t *)"ac");
 #undef DIFFERS
-	/* nn_operand_same_type() does not compare scales behind the end of both operands' lists. */
+	/*
+	 * nn_operand_same_type() compares no scales beyond the end of the two operands' lists of
+	 * scales.
+	 */
 	one.extra.count = 1;
 	o = one;
 	o.extra.scales = others;
 	assert_true(nn_operand_same_type(&one, &o));
 }
 
-/* A constant is accepted if it has the wanted type and number of elements. */
+/* The checker accepts a constant that has the required type and number of elements. */
 static void test_value_of_count(void **state)
 {
 	static struct model_builder b;

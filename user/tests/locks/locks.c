@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ends a program that unlocks a lock that no thread holds, or destroys a held lock. The C library
- * does not report misuse of locks.
+ * Ends the program if it unlocks a lock that no thread holds, or destroys a held lock. The C
+ * library does not report misuse of locks.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
