@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Records the settings with which a client compiles and runs models. The header replaces the NNAPI
- * functions for compiling and running; the replacements forward each call. Only one file of a
- * program may include this header.
+ * functions for compiling and running; the replacements record each call and forward it to the
+ * NNAPI's function. Only one file of a program may include this header.
  */
 #ifndef NN_TESTS_NNAPI_CALLS_H
 #define NN_TESTS_NNAPI_CALLS_H
@@ -94,7 +94,9 @@ static const char *const nnapi_results[] = {
 	"RESOURCE_EXHAUSTED_PERSISTENT", "DEAD_OBJECT",
 };
 
-/* Parts of the log of calls: settings of a compilation, and two runs in a burst. */
+/*
+ * Texts that nnapi_called() writes for the settings of a compilation, and for two runs in a burst.
+ */
 #define NNAPI_SET(devices, preference, priority) \
 	"for " #devices ", preference " #preference ", priority " #priority ", "
 #define NNAPI_IN_BURST "burst, run in it, run in it, "

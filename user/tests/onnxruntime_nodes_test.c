@@ -46,7 +46,7 @@ struct the_case {
 	struct OrtNode nodes[MAX];
 	struct OrtOpAttr attributes[MAX][MAX];
 	struct OrtGraph graph;
-	char *memory;			/* memory of the parsed graph, one part after the other */
+	char *memory;			/* buffer in which the parsed graph is allocated */
 	size_t used;
 };
 
@@ -93,8 +93,8 @@ static struct value *value_named(struct the_case *c, const char *name)
 }
 
 /*
- * Reads a type and dimensions. A "?" marks a dimension that is unknown in the model. Returns the
- * text after the dimensions.
+ * Reads a value's type and dimensions from a text. A "?" marks a dimension that is unknown in the
+ * model. Returns a pointer to the text after the dimensions.
  */
 static const char *read_type(const char *text, struct value *v, size_t *elements)
 {
@@ -166,7 +166,7 @@ static double get(const struct OrtValue *v, int type, size_t at)
 	}
 }
 
-/* Reads a value: NAME:TYPE is an input, NAME=TYPE a constant. */
+/* Reads a value: the word NAME:TYPE is an input, and the word NAME=TYPE a constant. */
 static void read_value(struct the_case *c, char *word)
 {
 	char *kind = strpbrk(word, ":="), how;
@@ -357,8 +357,8 @@ static void read_case(struct the_case *c, const char *graph, const char *outputs
 static char operations[1024];
 
 /*
- * Number of operations of the project's own extension. If own_count makes the NNAPI lack
- * operations, outputs may differ by APART.
+ * Number of operations of the project's own extension. If own_count is less than OWN, the NNAPI
+ * lacks operations, and outputs may differ by APART.
  */
 enum { OWN = 5 };
 static uint32_t own_count = OWN;
@@ -548,8 +548,8 @@ static bool compile(struct the_case *c, struct ort_ep *ep, enum kind kind, const
 }
 
 /*
- * Returns whether the claimed parts have the nodes of a text: "0 1|3" is one part of nodes 0 and 1,
- * and one of node 3.
+ * Returns whether the claimed parts have the nodes that a text lists. The text "0 1|3" means a part
+ * of nodes 0 and 1, and a part of node 3.
  */
 static bool are_parts(const struct the_case *c, const struct OrtEpGraphSupportInfo *info,
 		      const char *wanted)
@@ -680,8 +680,8 @@ static void test_nothing_is_left(void **unused)
 }
 
 /*
- * Claims, compiles and runs a graph. If an allocation fails, the provider must not leak other
- * objects.
+ * Claims, compiles and runs a graph. If an allocation of the provider fails, the provider must not
+ * leak earlier allocations.
  */
 static bool use(struct the_case *c)
 {
@@ -749,8 +749,8 @@ static void test_memory_fails(void **unused)
 		blocks = heap_blocks;
 		files = count_files();
 		/*
-		 * A long sequence allocates in each time step, so only some of the later
-		 * allocations are made to fail.
+		 * A long sequence allocates memory in each time step, so the test skips more and
+		 * more allocations between those that fail.
 		 */
 		for (unsigned int n = 1, failed = 1; failed; n += 1 + n / EACH * 7, tried++) {
 			read_case(&c, cases[i].graph, cases[i].outputs);
@@ -864,8 +864,8 @@ static void test_report(void **unused)
 		{ "x:f3,2,2 w=f1,2,2~ r=f1,2,2~ b=f1,4 | RNN-14", 6 * (4 + 4) },
 		{ "x:f2,2,3 w=f2,6,3~ r=f2,6,2~ b:f2,12 h0:f2,2,2 | GRU-14", 4 * (36 + 24) },
 		/*
-		 * Attention computes 2 by 3 scores, each a product of 4 numbers; each score is a
-		 * factor in 2 outputs.
+		 * Attention computes 2 by 3 scores; each score is a sum of 4 products, and is
+		 * multiplied for 2 outputs.
 		 */
 		{ "q:f1,2,4 k:f1,3,4 v:f1,3,2 | Attention-23", 6 * 4 + 6 * 2 },
 		/*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plays an ONNX Runtime for onnxruntime_test.c and for the fuzzer of the execution provider. The
- * tables of calls work on graphs that are plain structures.
+ * Imitates ONNX Runtime for onnxruntime_test.c and for the fuzzer of the execution provider. The
+ * functions in the imitated API tables work on graphs that are plain C structures.
  */
 #ifndef NN_TESTS_ONNXRUNTIME_PLAY_H
 #define NN_TESTS_ONNXRUNTIME_PLAY_H
@@ -64,7 +64,10 @@ struct OrtNode {
 	const OrtValueInfo *in[MAX], *out[MAX];
 	size_t in_count, out_count, attribute_count;
 	const OrtOpAttr *attributes[MAX];
-	/* The value of all inputs of the node; if NULL, `in` has the inputs. */
+	/*
+	 * If every_in is not NULL, each input of the node is this value; otherwise `in` has the
+	 * inputs.
+	 */
 	const OrtValueInfo *every_in;
 };
 
@@ -74,7 +77,10 @@ struct OrtGraph {
 	size_t node_count, in_count, out_count;
 };
 
-/* The graph inside of a node, whose name differs from the main graph's name. May be NULL. */
+/*
+ * The graph inside of a node; the inner graph's name differs from the main graph's name. May be
+ * NULL.
+ */
 static const OrtGraph *inner_graph;
 
 struct OrtKeyValuePairs {

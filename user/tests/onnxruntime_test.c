@@ -187,8 +187,8 @@ static void test_options(void **unused)
 }
 
 /*
- * The graph y = relu(x w) and z = tan(y), with x of shape [N, 2] and a constant w. The NNAPI has no
- * operation for the graph's tan.
+ * The test graph computes y = relu(x w) and z = tan(y), with x of shape [N, 2] and a constant w.
+ * The NNAPI has no operation for the function tan of the graph.
  */
 static float weights[] = { 1, -1, 2, 3, 0, -4 };
 static const struct OrtValue w_value = { { ONNX_FLOAT, 2, { 2, 3 } }, weights, sizeof(weights) };
@@ -232,8 +232,8 @@ static void test_capability(void **unused)
 }
 
 /*
- * The answer of the replaced query for supported operations: the index of an unsupported operation,
- * or -1, and the result code.
+ * The replaced query for supported operations reports this index as unsupported (-1: no operation),
+ * and returns this result code.
  */
 static struct {
 	int refused, result;
@@ -359,7 +359,7 @@ static void test_usual_parts(void **unused)
 	unload(factory);
 }
 
-/* A node of the graph computes weights that are larger than all constants of the graph. */
+/* A node of the tested graph computes weights that are larger than all constants of the graph. */
 static void test_made_weights(void **unused)
 {
 	static int64_t dims[] = { 512, 1024 };
@@ -451,8 +451,8 @@ static void test_report(void **unused)
 }
 
 /*
- * Starts catching the text on standard error, at most as much as a pipe can hold; the next function
- * ends the catching.
+ * Redirects standard error to a pipe, which must be able to hold the whole text; the next function
+ * ends the redirection.
  */
 static void hear_from(int saved[2])
 {
@@ -479,10 +479,10 @@ static void hear_to(int saved[2], char *text, size_t size)
 }
 
 /*
- * ONNX Runtime asks about the graph inside a node before it asks about the main graph. The name of
- * an inner graph differs from the main graph's name. The body of a loop has inputs, so the plug-in
- * does not claim the body. The plug-in claims parts of a branch that have enough work and other
- * names than the main graph.
+ * ONNX Runtime asks which nodes the plug-in claims in a node's inner graph, before it asks about
+ * the main graph. The name of an inner graph differs from the main graph's name. The body of a loop
+ * has inputs, so the plug-in does not claim the body. The plug-in claims parts of a branch that
+ * have enough work and other names than the main graph.
  */
 static void test_inner_graph(void **unused)
 {
@@ -709,7 +709,8 @@ static void test_failures(void **unused)
 }
 
 /*
- * The type that the replaced ANeuralNetworksDevice_getType() returns; 0 for the device's real type.
+ * The device type that the replaced ANeuralNetworksDevice_getType() returns; if 0, the function
+ * returns the real type.
  */
 static int32_t played_type;
 
@@ -757,7 +758,7 @@ static void test_warning(void **unused)
 	unload(factory);
 }
 
-/* The time that the replaced clock_gettime() returns; 0 for the real time. */
+/* The time that the replaced clock_gettime() returns; if 0, the function returns the real time. */
 static uint64_t played_ns;
 
 int clock_gettime(clockid_t clock, struct timespec *now)
@@ -828,19 +829,19 @@ static void test_cpu_takes_over(void **unused)
 }
 
 /*
- * After a failure the provider tries the device again after a pause, and uses the device if the
- * compilation succeeds. Each further failure makes the pause longer.
+ * If the device fails, the provider tries the device again after a pause, and uses the device if a
+ * compilation succeeds. Each further failure of the device makes the provider's pause longer.
  */
 static void test_device_comes_back(void **unused)
 {
 	static const struct {
 		unsigned int ms;		/* time in ms that passes before a run */
-		int failing, compiled;	/* runs that fail, and expected compilations */
+		int failing, compiled;	/* numbers of failing runs and expected compilations */
 	} steps[] = {
 		{ 0, 2, 3 }, { 999, 0, 0 }, { 1, 0, 1 }, { 5000, 0, 0 },
 		/*
-		 * After a success the first pause is one second again; each failure doubles the
-		 * pause.
+		 * After a successful compilation the next pause is one second; each failure of the
+		 * device doubles the pause.
 		 */
 		{ 0, 2, 2 }, { 1000, 2, 3 }, { 1999, 0, 0 }, { 1, 2, 3 }, { 3999, 0, 0 }, { 1, 1, 2 }, { 60000, 0, 0 },
 		/* The longest pause between two tries is one minute. */
@@ -1205,7 +1206,7 @@ static void *guarded(const void *data, size_t size)
 	return memcpy(at + room - size, data, size);
 }
 
-/* A constant of rank 4 at most, whose elements are all 1. */
+/* A constant that has at most 4 dimensions, and whose elements are all 1. */
 struct constant {
 	struct OrtValueInfo info;
 	struct OrtValue value;
@@ -1334,8 +1335,8 @@ static void test_other_type(void **unused)
 }
 
 /*
- * The first inputs of QLinearConcat are the scale and zero point of its result, then the tensors
- * follow. The result's zero point may be missing.
+ * QLinearConcat's first inputs are the scale and zero point of the result; the remaining inputs are
+ * the tensors. The zero point of QLinearConcat's result may be omitted.
  */
 static void test_no_zero_point(void **unused)
 {
@@ -1574,7 +1575,7 @@ static void test_other_kind(void **unused)
 	unload(factory);
 }
 
-/* Trilu with a triangle that begins at diagonal INT64_MIN or INT64_MAX. */
+/* Tests Trilu with a triangle that begins at diagonal INT64_MIN or INT64_MAX. */
 static void test_far_diagonal(void **unused)
 {
 	static const int64_t far[] = { INT64_MIN, INT64_MAX };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds a single operation for tests, to which a test adds operands one by one. A test can check
- * the operation, or also run it with buffers of exactly the required size.
+ * Builds a single operation for tests; a test adds the operation's operands one by one. A test can
+ * check the operation, and can run the operation with buffers of exactly the required size.
  */
 #ifndef NN_TESTS_OP_CASE_H
 #define NN_TESTS_OP_CASE_H
@@ -119,8 +119,8 @@ static inline void oc_quantise(struct op_case *c, float scale, int32_t zero_poin
 static inline enum nn_status oc_check(struct op_case *c)
 {
 	/*
-	 * An invalid index follows the last input and the last output, so that tests detect reading
-	 * beyond the lists.
+	 * An invalid index follows the last input and the last output, so that tests detect if an
+	 * operation reads beyond the list of inputs or outputs.
 	 */
 	uint32_t indices[OC_OPERANDS + 2];
 	struct nn_scope scope = {
@@ -143,7 +143,10 @@ static inline enum nn_status oc_check(struct op_case *c)
 	return nn_op_check(&scope, &operation, &c->err);
 }
 
-/* Checks the operation and infers its shapes. The caller must end the run `r`. */
+/*
+ * Checks the operation and infers its shapes. The caller must end the run `r` that this function
+ * begins.
+ */
 static inline enum nn_status oc_infer(struct op_case *c, struct nn_run *r)
 {
 	enum nn_status status = oc_check(c);

@@ -284,7 +284,10 @@ static int32_t exact_tanh(const struct exact *e, int32_t x)
 	return exact_curve(e, x, nn_quant_tanh, 24, e->out_zero);
 }
 
-/* Encodes a factor as a 16-bit multiplier, which is returned, and a shift. */
+/*
+ * Encodes a factor as a multiplier and a shift: returns the 16-bit multiplier, and stores the shift
+ * in *shift.
+ */
 static int32_t encode16(double factor, int32_t *shift)
 {
 	struct nn_multiplier m;
@@ -326,7 +329,7 @@ static void test_exact_functions(void **state)
 	static const struct {
 		const char *op;
 		int32_t (*exact)(const struct exact *e, int32_t x);
-		float out_scale;	/* 0 stands for the input's scale */
+		float out_scale;	/* 0: same scale as the input */
 		int32_t out_zero;	/* zero point for uint8; for int8 it is 128 less */
 	} table[] = {
 		{ "LOGISTIC", exact_logistic, 1.0f / 256, 0 },
@@ -419,7 +422,7 @@ static void test_exact_softmax(void **state)
 
 		for (uint32_t k = 0; k < size * 3; k++)
 			in[k] = (uint8_t)(k * k * 31 + k * 7 + i);
-		/* Make all bytes after the first row larger than the bytes of the first row. */
+		/* Make each byte after the first row larger than all bytes of the first row. */
 		for (uint32_t k = 0; stride == 1 && k < size; k++)
 			in[k] /= 4, in[k + size] = (uint8_t)(255 - in[k]);
 		for (uint32_t k = 0; k < 3; k++)

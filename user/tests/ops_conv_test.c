@@ -185,7 +185,9 @@ static size_t filter_at(const struct shape *s, uint32_t k, uint32_t i, uint32_t 
 	return ((k * s->fh + i) * s->fw + j) * depth_of(s) + d;
 }
 
-/* Returns the expected sum of products for one output element, without the bias. */
+/*
+ * Returns the expected sum of products for one output element; the sum does not include the bias.
+ */
 static double sum_at(const struct shape *s, const double *x, const double *filter, uint32_t n,
 		     uint32_t oy, uint32_t ox, uint32_t k)
 {
@@ -349,10 +351,7 @@ static void test_float(void **state)
 #define FILTER_SCALE 0.25f
 #define OUT_SCALE 0.75f
 
-/*
- * Writes random bytes to v->bytes, and the integers that these bytes represent, bytes minus the
- * zero point, to `exact`.
- */
+/* Writes random bytes to v->bytes, and each byte minus the zero point to `exact`. */
 static const uint8_t *fill_bytes(struct values *v, double *exact, uint32_t count, bool is_signed,
 				 int32_t zero)
 {
@@ -374,8 +373,8 @@ static const int32_t *fill_ints(struct values *v, uint32_t count)
 static float channel_scales[64];
 
 /*
- * Checks that an output is the exact sum times the quantisation's multiplier, rounded as in
- * fixed-point arithmetic.
+ * Checks that an output equals the exact sum times the quantisation's multiplier, if fixed-point
+ * arithmetic rounds the product.
  */
 static void compare_quantised(const struct shape *s, const struct nn_tensor *out, size_t at,
 			      uint32_t channel, double exact)
@@ -562,8 +561,8 @@ static void test_fully_connected_float(void **state)
 }
 
 /*
- * The expected sums in steps of 1/8 are (1 * 2 + 2 * -3) + 1 = -3 and (2 - 6) - 2 = -6. In steps of
- * 1/2 the sums are -0.75 and -1.5.
+ * The expected sums in units of 1/8 are (1 * 2 + 2 * -3) + 1 = -3 and (2 - 6) - 2 = -6. In units of
+ * 1/2 the expected sums are -0.75 and -1.5.
  */
 static void test_fully_connected_quantised(void **state)
 {

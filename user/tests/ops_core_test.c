@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests what all operations share: the operation table, fp16, a run's memory, omitted or empty
- * operands, and wrongly declared outputs. The test also covers the signatures of IF and WHILE.
+ * Tests the code that all operations share: the operation table, fp16, a run's memory, omitted or
+ * empty operands, and wrongly declared outputs. The test also covers the signatures of IF and
+ * WHILE.
  */
 #include <math.h>
 
@@ -134,7 +135,7 @@ static void test_arrays_of_fp16(void **state)
 
 		assert_true(isnan(one) ? isnan(floats[i]) : !memcmp(&one, &floats[i], sizeof(one)));
 		/*
-		 * Makes floats between two fp16 numbers, and floats beyond the largest and the
+		 * Make floats between two fp16 numbers, and floats beyond the largest and the
 		 * smallest fp16 number.
 		 */
 		floats[i] *= i % 3 ? 1.0003f : 1.00048828125f;
@@ -234,7 +235,9 @@ static void test_scalars(void **state)
 
 /* ---- Running: what is refused for all operations ---- */
 
-/* Makes an ADD of two tensors of shape [2]; each test case makes one field invalid. */
+/*
+ * Makes an ADD of two tensors of shape [2]; each test case then makes one field of the ADD invalid.
+ */
 static void begin_add(struct op_case *c)
 {
 	static const float one_two[] = { 1, 2 };
@@ -355,7 +358,10 @@ static void test_quantisation_of_temporaries(void **state)
 	oc_free(&c);
 }
 
-/* FILL refuses dimensions of an output of 4 GiB, and dimensions whose product exceeds 64 bits. */
+/*
+ * FILL refuses dimensions if the output would have 4 GiB, or if the dimensions' product exceeds 64
+ * bits.
+ */
 static void test_outputs_that_are_too_large(void **state)
 {
 	static const int32_t table[][4] = {

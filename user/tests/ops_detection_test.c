@@ -147,8 +147,8 @@ static void test_regions(void **state)
 		{ false, { 0, 0, 4, 4 }, 0, { 11, 12, 21, 22 } },
 		{ false, { 0, 2, 6, 2 }, 0, { 11, 13, 11, 13 } },
 		/*
-		 * The region is pixel 4, which is outside of the image, so the region's cells are
-		 * empty.
+		 * The region consists of pixel 4, which is outside of the image, so all cells of
+		 * the region are empty.
 		 */
 		{ false, { 8, 8, 8, 8 }, 0, { 0, 0, 0, 0 } },
 	};
@@ -290,7 +290,7 @@ static void test_many_samples(void **state)
 /* ---- Several channels ---- */
 
 #define SIDE 7
-#define CHANNELS 70		/* more than a block of channels, and no multiple of a block */
+#define CHANNELS 70		/* more channels than a block has, and no multiple of a block */
 
 static int32_t channel_type;
 
@@ -334,7 +334,7 @@ static void run_channels(struct op_case *c, const char *name, const uint8_t *noi
 		oc_float(c, 2);
 	}
 	if (align) {
-		/* The cell has more samples than the kernel sums in one block. */
+		/* The region's only cell has more samples than the kernel sums in one block. */
 		oc_int(c, 7);
 		oc_int(c, 0);
 	}
@@ -414,7 +414,8 @@ static enum nn_status run_heatmap(struct op_case *c, const float *map, uint32_t 
 
 /*
  * The heatmap 8 - 2 (x - 1.25)^2 - (y - 1)^2 peaks at (1.25, 1), which the quadratic fit finds. The
- * fit mirrors the map at its border, so a peak in a corner stays on its pixel.
+ * quadratic fit mirrors the heatmap at the heatmap's border, so a peak in a corner keeps its
+ * position.
  */
 static void test_heatmap(void **state)
 {
@@ -423,8 +424,9 @@ static void test_heatmap(void **state)
 	};
 	static const float flat[] = { 2, 2, 2, 2 }, corner[] = { 9, 1, 1, 0 };
 	/*
-	 * The quadratic fit of the map `far` peaks at (-10, -10), which is limited to 1.5. The map
-	 * `ridge` is flat along a diagonal, so its peak stays on the pixel.
+	 * The quadratic fit of the heatmap `far` peaks at (-10, -10), but the fit moves a keypoint
+	 * by at most 1.5. The heatmap `ridge` is flat along a diagonal, so the quadratic fit does
+	 * not move the peak.
 	 */
 	static const float far[] = { 99, 96, 79.2f, 96, 100, 94, 79.2f, 94, 99 };
 	static const float ridge[] = { 99.9f, 50, -100.0996f, 51, 100, 49, -100.0996f, 50, 99.9f };
@@ -523,7 +525,8 @@ static enum nn_status run_transform(struct op_case *c, const float box[4], int32
 
 /*
  * For class 0 the operation moves a box of 8 by 8 by half of its width and a quarter of its height.
- * For class 1 the operation enlarges the box. The boxes of both classes are clipped to the image.
+ * For class 1 the operation makes the box larger. The boxes of both classes are clipped to the
+ * image.
  */
 static void test_transform(void **state)
 {
@@ -838,8 +841,8 @@ static void test_postprocessing(void **state)
 
 /*
  * DETECTION_POSTPROCESSING chooses the best of few or many classes, with scores above and below the
- * threshold. The number after the last class exceeds all scores, so that tests detect reading too
- * far.
+ * threshold. The number after the last class exceeds all scores, so that the test fails if the
+ * operation reads too far.
  */
 static void test_many_classes(void **state)
 {

@@ -44,7 +44,9 @@ static const struct {
 	{ ROWS_ASYMMETRIC, 1, 2, { 0, 0 }, { 0, 0 } },
 };
 
-/* Multiplies each vector by the unit matrix, so that the results are the quantised numbers. */
+/*
+ * Multiplies each test vector by the unit matrix, so that the products are the quantised numbers.
+ */
 static void test_vectors(void **state)
 {
 	(void)state;
@@ -79,9 +81,9 @@ static void test_vectors(void **state)
 /* ---- Sums ---- */
 
 /*
- * Each case is a dynamic operation, the float operation that computes the same sums, and their
- * shapes. In the scalars, "i" is an integer, "b" a boolean, "f" the form and "g" the number of
- * groups. Float operations do not have the scalars "f" and "g".
+ * Each case has a dynamic operation, the float operation that computes the same sums, and the
+ * shapes of both operations. In the scalars, "i" is an integer, "b" a boolean, "f" the form and "g"
+ * the number of groups. Float operations do not have the scalars "f" and "g".
  */
 static const struct shape {
 	const char *name;
@@ -109,7 +111,7 @@ static const struct shape {
 	  "i0 i1 i1 i0 i1 i1 i3 f i0 b1" },
 };
 
-/* Adds the scalars in `text`; leaves "f" and "g" out if `form` is -1. */
+/* Adds the scalar operands that `text` lists; omits the scalars "f" and "g" if `form` is -1. */
 static void add_text(struct op_case *c, const char *text, int32_t form)
 {
 	for (; *text; text += strcspn(text, " "), text += *text == ' ') {
@@ -154,7 +156,9 @@ static void fill_rows(const struct shape *s, int32_t form, uint32_t seed, float 
 	}
 }
 
-/* Adds weights of a type to `c`, and the numbers that these weights represent to `other`. */
+/*
+ * Adds quantised weights to `c`, and adds the real numbers that the weights represent to `other`.
+ */
 static void add_weights(const struct shape *s, int32_t type, float *scales, struct op_case *c,
 			struct op_case *other)
 {

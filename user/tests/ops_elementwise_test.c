@@ -238,7 +238,7 @@ static void test_shapes_that_do_not_broadcast(void **state)
 
 struct float_case {
 	const char *op;
-	int32_t activation;		/* -1 if the operation has no activation */
+	int32_t activation;		/* activation code; -1: the operation has no activation */
 	float a, b, result;
 };
 
