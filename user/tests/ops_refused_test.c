@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests shapes, values and scales of operands that an operation rejects at run time; accepted
- * operands are listed next to them. The model does not declare ranks, so the check of the signature
+ * Tests operands with shapes, values or scales that an operation rejects at run time, and operands
+ * that the operation accepts. The model does not declare ranks, so the check of the signature
  * cannot reject the operands.
  */
 #include <stdio.h>
@@ -448,7 +448,7 @@ static void test_refused(void **state)
 static const struct {
 	const char *op;
 	const char *operands;
-	const char *free;	/* "operand.axis" is of any size, "operand" is optional */
+	const char *free;	/* "operand.axis": any size; "operand": optional */
 } cells[] = {
 	{ "LSTM", "f[2,3] " CELL "f[2,5] f[2,4] I4 F0 F0 " FOUR("f[4]") "> f f f f", " 17 " },
 	{ "LSTM", "f[2,3] " CIFG "f[2,4] f[2,4] I4 F0 F0 ~f[1] ~f[1] ~f[1] ~f[1] > f f f f", " " },
@@ -465,7 +465,8 @@ static const struct {
 };
 
 /*
- * Copies an operand's word to `word`, and enlarges the dimension `axis` by one or adds a dimension.
+ * Copies an operand's word to `word`, and in the copy adds 1 to the dimension `axis`, or adds a
+ * dimension.
  */
 static void enlarge(const char *operands, uint32_t operand, uint32_t axis, char word[MAX_WORD])
 {

@@ -179,8 +179,8 @@ static void test_regions(void **state)
 }
 
 /*
- * HEATMAP_MAX_KEYPOINT finds each map's first peak, at a random position. One map alone has the
- * same result as the map among other maps.
+ * HEATMAP_MAX_KEYPOINT finds each map's first peak, at a random position. The result of a map is
+ * the same whether or not the tensor has other maps.
  */
 static void test_peaks(void **state)
 {
@@ -216,7 +216,7 @@ static void test_peaks(void **state)
 		for (uint32_t k = 0; k < count; k++) {
 			/*
 			 * The kernel computes a single map without vector instructions; the result
-			 * must equal the result among other maps.
+			 * must equal the result for several maps.
 			 */
 			static float alone[12 * 12];
 			struct op_case one;

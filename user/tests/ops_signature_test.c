@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests that operations accept each signature in these tables. Operations must reject a signature
- * with an operand less, an operand more, or an operand of another type, at each position.
+ * Tests that operations accept each signature in the tables of this file. Operations must reject a
+ * signature with an operand less, an operand more, or an operand of another type, at each position.
  */
 #include <stdio.h>
 
@@ -10,11 +10,11 @@
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Weights, peepholes, biases and projection of a float LSTM cell. */
+/* Letters for the weights, peepholes, biases and projection of a float LSTM cell. */
 #define CELL "f2 f2 f2 f2 f2 f2 f2 f2 f1 f1 f1 f1 f1 f1 f1 f2 f1 "
 #define FOUR(x) x " " x " " x " " x " "
 
-/* Signatures with the smallest number of inputs and the largest number of outputs. */
+/* Signatures that have as few inputs and as many outputs as the operation allows. */
 static const struct oc_signature signatures[] = {
 	{ "ADD", "f4 f4 I > f4", true },
 	{ "AVERAGE_POOL_2D", "u4 I I I I I I > u4", true },
@@ -134,8 +134,8 @@ static const struct oc_signature signatures[] = {
 };
 
 /*
- * Signatures with the largest number of inputs. The bits of `counts` are the allowed numbers of
- * inputs if the last inputs are missing.
+ * Signatures that have as many inputs as the operation allows. Each bit of `counts` is an allowed
+ * number of inputs, for which the last inputs are omitted.
  */
 #define N(count) (UINT64_C(1) << (count))
 
@@ -245,7 +245,7 @@ static void test_counts(void **state)
 
 /*
  * The allowed ranks of each tensor if other tensors have unknown rank: a rank, a range ("2-4"), or
- * "*" for any rank; "-" is a scalar. If an input may be omitted, it may have any rank.
+ * "*" for any rank; "-" is a scalar. An input that may be omitted may have any rank.
  */
 static const struct {
 	const char *ops;

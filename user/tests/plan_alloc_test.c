@@ -56,16 +56,16 @@ static struct model_builder built;
 static uint32_t rank, dims[4];
 
 /*
- * The number of shapes that executions use in turn. The first dimension decreases by 8 from shape
- * to shape.
+ * The number of input shapes that executions use in turn. The first dimension of each next shape is
+ * smaller by 8.
  */
 static uint32_t shapes_in_turn = 1;
 
 #define MAX_BYTES 65536
 
 /*
- * Executes the built model many times; returns the number of counted calls after each shape was
- * executed once.
+ * Executes the built model many times; returns the number of calls that are counted after the first
+ * execution of each shape.
  */
 static uint32_t count_calls(uint32_t preference)
 {
@@ -109,7 +109,7 @@ static uint32_t count_calls(uint32_t preference)
 	}
 	before = atomic_load(&calls) - before;
 	assert_true(plan->compiled || sections_made(plan));
-	/* A plan keeps the memory of one execution for the next execution. */
+	/* After an execution the plan keeps the execution's memory for the next execution. */
 	if (plan->compiled) {
 		compiled_memory(plan->compiled, &memory);
 		assert_int_equal(compiled_cached(plan->compiled), memory.execution);
@@ -124,7 +124,7 @@ static void assert_no_calls(void)
 		assert_int_equal(count_calls(preference), 0);
 }
 
-/* Making a plan allocates memory, which shows that calls are counted. */
+/* Making a plan allocates memory, so the test can check that the wrappers count calls. */
 static void test_counting(void **state)
 {
 	uint32_t before = atomic_load(&calls), x, y;
@@ -248,7 +248,10 @@ static void test_unknown_shapes(void **state)
 	dims[0] = 64;
 	dims[1] = 8;
 	assert_no_calls();
-	/* The executions use as many shapes as a section can keep plans (SECTION_PLANS). */
+	/*
+	 * The executions use SECTION_PLANS shapes in turn, because a section can keep so many
+	 * plans.
+	 */
 	shapes_in_turn = SECTION_PLANS;
 	assert_no_calls();
 	shapes_in_turn = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests saved plans: the contents of the model part and the data part, rejected plans, and the
- * effects of damage. Another test, plan_diff_test, saves and loads plans of random graphs.
+ * Tests saved plans: the contents of the model part and the data part, rejected plans, and damaged
+ * plans. Another test, plan_diff_test, saves and loads plans of random graphs.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 #include "tests/serialised_plan.h"
 #include "tests/heap_blocks.h"
 
-#define WEIGHT 1234.5f		/* a value that marks weights in the saved parts */
+#define WEIGHT 1234.5f		/* a weight that the test finds in the saved parts */
 
 static struct model_builder built;
 
@@ -44,7 +44,7 @@ static struct nn_plan *plan_built(const struct nn_plan_options *options)
 	return plan;
 }
 
-/* Saves a plan, which the returned struct then owns. */
+/* Saves a plan; the returned struct owns the plan. */
 static struct saved save_plan(struct nn_plan *plan)
 {
 	struct saved s = { .plan = plan };
@@ -172,8 +172,8 @@ static void build_mixed(void)
 static const float six[] = { 1, 2, 3, 4, 5, 6 };
 
 /*
- * GATHER gives the rows {5, 6} and {1, 2} of x. The operations after GATHER map each row (a, b) to
- * (a + WEIGHT * b + 0.5, b + 0.25) + (3, 8).
+ * GATHER returns the rows {5, 6} and {1, 2} of x. The operations after GATHER map each row (a, b)
+ * to (a + WEIGHT * b + 0.5, b + 0.25) + (3, 8).
  */
 static const float mixed_right[] = {
 	5 + WEIGHT * 6 + 3.5f, 14.25f, 1 + WEIGHT * 2 + 3.5f, 10.25f,
@@ -392,7 +392,10 @@ static void test_serialised_svdf(void **state)
 	check_svdf(false);
 }
 
-/* Runs the plan of build_serialised() on any arguments, also invalid ones, and sets *shape. */
+/*
+ * Runs the plan of build_serialised() on valid or invalid arguments, and sets *shape to the
+ * output's shape.
+ */
 static enum nn_status run_args(const struct nn_plan *plan, struct nn_arg in, struct nn_arg out,
 			       uint64_t deadline_ns, struct nn_output_shape *shape)
 {
@@ -433,8 +436,8 @@ static void test_serialised_arguments(void **state)
 	assert_true(shape.sufficient && shape.rank == 4 && shape.dims[1] == 3);
 
 	/*
-	 * The argument of the input declares dimensions: first the right dimensions, then wrong
-	 * dimensions.
+	 * The input's argument declares the right dimensions in one execution, and wrong dimensions
+	 * in a later execution.
 	 */
 	y.data = out;
 	x = in;
@@ -504,9 +507,7 @@ static void test_may_omit(void **state)
 	free_saved(&s);
 }
 
-/*
- * Checks that a loaded plan is saved as parts that equal the parts from which the plan was loaded.
- */
+/* Checks that a loaded plan, if it is saved again, has the parts from which it was loaded. */
 static void assert_saved_again(const struct saved *s, const struct nn_plan *plan)
 {
 	struct nn_plan_image image;
@@ -657,7 +658,10 @@ static void check_loaded(const struct nn_arg *inputs, uint32_t count, const void
 	free_saved(&s);
 }
 
-/* Each execution packs weights that are arguments, into memory for the largest weights. */
+/*
+ * If weights are arguments, each execution packs them into memory that has the size of the largest
+ * weights.
+ */
 static void test_weights_of_runs(void **state)
 {
 	static const float w1[9][2] = { [4] = { 2, 3 } }, w2[] = { 1, 10 }, none[2];
@@ -689,7 +693,7 @@ static void test_weights_of_runs(void **state)
 
 /*
  * The plan drops the first constant, because steps need it only in packed form. The plan keeps the
- * constant behind the first constant, because steps read it.
+ * second constant, because steps read this constant unpacked.
  */
 static void test_pieces(void **state)
 {
@@ -777,7 +781,9 @@ static void test_many_operands(void **state)
 	free_saved(&s);
 }
 
-/* A plan without constants has no data part, also if it is saved, loaded and saved again. */
+/*
+ * A plan without constants has no data part, even after the plan was saved, loaded and saved again.
+ */
 static void test_no_data(void **state)
 {
 	static const struct sample relu = { NULL, six, 6, true };
@@ -957,8 +963,8 @@ static void check_tuned(const struct sample *sample, bool loaded)
 		s = save_plan(plan);
 		assert_memory_equal(s.data, before.data, s.image.data_size);
 		/*
-		 * A loaded plan reads the data part from which it was loaded, so free the plan
-		 * before this data part.
+		 * Free a loaded plan before the data part from which it was loaded, because the
+		 * plan reads the data part.
 		 */
 		nn_plan_free(plan);
 		s.plan = NULL;
@@ -1271,8 +1277,8 @@ static void spoil_operand(struct form f)
 }
 
 /*
- * Changes an ADD to have one operand; the word of the second operand then counts as state of the
- * kernel.
+ * Changes an ADD to have one operand; the plan's loader then reads the second operand's word as
+ * state of the kernel.
  */
 static void spoil_num_inputs(struct form f)
 {
@@ -1281,7 +1287,8 @@ static void spoil_num_inputs(struct form f)
 }
 
 /*
- * Changes the last word of a convolution step to say that the step packs a filter, which it lacks.
+ * Changes the last word of a convolution step, so that the step has to pack a filter that the step
+ * lacks.
  */
 static void spoil_packs(struct form f)
 {
@@ -1314,7 +1321,7 @@ static void spoil_overlap(struct form f)
 	form_inputs(f.steps[1])[1] = form_outputs(f.steps[1])[0];
 }
 
-/* Enlarges by one the image over which the convolution's windows move. */
+/* Adds 1 to the size of the image over which the convolution's windows move. */
 static void spoil_image(struct form f)
 {
 	form_words(f.steps[0])[0]++;
@@ -1412,8 +1419,8 @@ static void check_cut_short(const struct sample *sample)
 	s = save_built();
 	size = s.image.model_size;
 	/*
-	 * Loads the plan truncated to each length, in memory of this length, so that the sanitizer
-	 * finds reads beyond the plan.
+	 * Loads the plan truncated to each length, from memory of exactly the truncated length, so
+	 * that the sanitizer finds reads beyond the plan.
 	 */
 	for (size_t i = 0; i < size; i++) {
 		void *whole = s.image.model;
@@ -1465,7 +1472,7 @@ static void test_options(void **state)
 
 /* ---- Effects of damage ---- */
 
-/* Changes of the data part while a plan is loaded can affect only values, not addresses. */
+/* If the data part changes while a plan is loaded, only values can change, but no addresses. */
 static void test_noise(void **state)
 {
 	struct nn_plan *plan;
@@ -1486,7 +1493,10 @@ static void test_noise(void **state)
 	}
 }
 
-/* Flips each bit of the model part: The damaged plan is refused, or stays within its memory. */
+/*
+ * Flips each bit of the model part: The damaged plan must be refused, or access only its own
+ * memory.
+ */
 static void check_all_bits(const struct sample *sample)
 {
 	uint32_t refused = 0, loaded = 0;

@@ -32,7 +32,10 @@
 #include "vectors/random.h"
 
 #define GRAPHS (uint32_t)how_often(4000, 400)
-/* The test begins no further graph after RUN_NS. Under emulation RUN_NS is many times longer. */
+/*
+ * The test begins no graph after it has run for RUN_NS. Under emulation RUN_NS is many times
+ * longer.
+ */
 #define RUN_NS scaled(60000000000)
 #define FIRST_SEED 1
 
@@ -75,7 +78,7 @@ static void free_result(struct result *r)
 		free(r->data[i]);
 }
 
-/* Compares two results; if they differ, fails and prints the first difference. */
+/* Compares two results; fails the test and prints the first difference if the results differ. */
 static void compare(const struct result *a, const struct result *b, const char *what,
 		    uint64_t seed)
 {
@@ -120,7 +123,10 @@ static void *run_job(void *arg)
 	return NULL;
 }
 
-/* Overwrites the pool, which loaded plans must not need. Returns a copy of the pool. */
+/*
+ * Overwrites the pool of constants, because loaded plans must not read the pool. Returns a copy of
+ * the pool.
+ */
 static uint8_t *hide_pool(void)
 {
 	uint8_t *copy = malloc(g.used ? g.used : 1);

@@ -46,7 +46,7 @@ struct cpu {
 struct machine {
 	const char *name;
 	struct cpu cpus[CPUS];
-	uint32_t count;			/* number of domains; 0 if files are missing */
+	uint32_t count;			/* number of domains; 0 if files are missing or invalid */
 	uint32_t bits[CPUS], packages[CPUS];
 };
 
@@ -75,8 +75,8 @@ static const struct machine machines[] = {
 		{ "4-7", "0-7", "0", "0-7" }, { "4-7", "0-7", "0", "0-7" } },
 	  1, { 1, 1, 1, 1, 1, 1, 1, 1 }, { 1, 1, 1, 1, 1, 1, 1, 1 } },
 	/*
-	 * The next two machines have no third-level cache. One machine has clusters of CPUs, the
-	 * other has CPUs that share only their package.
+	 * The machines "clusters" and "alone" have no third-level cache. In "clusters", groups of
+	 * four CPUs share a cache; in "alone", CPUs share only their package.
 	 */
 	{ "clusters", {
 		{ "0-3", NULL, "0", "0-7" }, { "0-3", NULL, "0", "0-7" },
@@ -90,7 +90,10 @@ static const struct machine machines[] = {
 		{ "4", NULL, "1", "4-7" }, { "5", NULL, "1", "4-7" },
 		{ "6", NULL, "1", "4-7" }, { "7", NULL, "1", "4-7" } },
 	  2, { 1, 1, 1, 1, 2, 2, 2, 2 }, { 1, 1, 1, 1, 2, 2, 2, 2 } },
-	/* The list of CPU 0 has more CPUs than exist, and the other CPUs have no cache. */
+	/*
+	 * The list of the CPUs that share CPU 0's cache has more CPUs than exist, and the other
+	 * CPUs have no cache.
+	 */
 	{ "beyond", {
 		{ NULL, "0-999", "-1", NULL }, },
 	  1, { 1, 1, 1, 1, 1, 1, 1, 1 }, { 1, 1, 1, 1, 1, 1, 1, 1 } },
@@ -158,7 +161,7 @@ static void test_many(void **state)
 	free(d.of);
 }
 
-/* On this machine, the domain of each CPU belongs to the CPU's package. */
+/* Checks the machine that runs the test: the domain of each CPU belongs to the CPU's package. */
 static void test_own(void **state)
 {
 	struct domain d;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests weights that are not constants. Kernels pack variable weights in each execution, and must
- * give the results of the reference kernels. If a kernel cannot handle the weights, the reference
- * kernel runs. The test also covers float inputs that are quantised in each execution.
+ * Tests operations whose weights are not constants. Kernels pack variable weights in each
+ * execution, and must give the results of the reference kernels. If no other kernel supports the
+ * weights, the reference kernel runs. The test also covers float inputs that are quantised in each
+ * execution.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -167,7 +168,7 @@ static void execute(const struct nn_plan *plan, char *out)
 
 /*
  * Compares the results of kernels with the results of reference kernels. Floats may differ
- * slightly, because kernels add the terms of sums in another order.
+ * slightly, because kernels and reference kernels add the terms of a sum in different orders.
  */
 static void compare(const struct nn_plan *plan, const struct nn_plan *reference,
 		    const struct weighted *w, int32_t type)
@@ -210,8 +211,8 @@ static void check(const struct weighted *w, int32_t type, const char *kernels, b
 			compare(plan, reference, w, type);
 		}
 		/*
-		 * Execute with sums that exceed 30 bits or wrap around, between executions with
-		 * ordinary sums.
+		 * Execute the model with sums that exceed 30 bits or wrap around, between
+		 * executions with smaller sums.
 		 */
 		if (!is_float && !constant_bias) {
 			((int32_t *)in[2])[w->channels - 1] = INT32_MAX;
@@ -238,8 +239,8 @@ static void test_weights(void **state)
 }
 
 /*
- * The kernel of a transposed convolution computes stride_height * stride_width parts. The reference
- * kernel runs if stride_height * stride_width needs more than 32 bits.
+ * The kernel of a transposed convolution divides the work into stride_height * stride_width parts.
+ * The reference kernel runs if stride_height * stride_width needs more than 32 bits.
  */
 static void test_parts_that_wrap(void **state)
 {

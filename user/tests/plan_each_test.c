@@ -67,15 +67,15 @@ static size_t place_of(const struct nn_op *op)
 /* Number of plans that were saved in serialised form, by operation and type. */
 static uint32_t serialised[MOST_OPS][FORM_NUM_TYPES];
 /*
- * Whether this is an operation's first round, and the first set of kernels; if both are true, the
- * plan is always saved.
+ * is_first_round: an operation's first round runs; is_first_set: the first set of kernels runs. If
+ * both flags are true, the plan is always saved.
  */
 static bool is_first_round, is_first_set;
 static struct damage_counts damaged;
 
 /*
  * Checks that a plan that was saved and loaded gives results that equal `right` bit by bit. A plan
- * from damaged bytes must be refused or stay within its memory.
+ * that is loaded from damaged bytes must be refused, or access only its own memory.
  */
 static void check_saved(const struct nn_plan *plan, const struct nn_execution *as,
 			const struct result *right)
@@ -117,8 +117,8 @@ static void check_saved(const struct nn_plan *plan, const struct nn_execution *a
 }
 
 /*
- * Checks that the plan is compiled. The model is compiled even if it does not know a value that
- * determines addresses but no shape.
+ * Checks that the plan is compiled. The compiler must compile a model even if the model lacks a
+ * value that determines addresses but no shape.
  */
 static void check_compiled(const struct nn_plan *plan, const char *kernels)
 {
@@ -197,8 +197,8 @@ static float float_at(int32_t type, const char *x, uint32_t i)
 }
 
 /*
- * Returns the largest absolute value of the elements. Rounding errors of sums are proportional to
- * the largest element, most of all in float16.
+ * Returns the largest absolute value of a tensor's elements. Rounding errors of sums are
+ * proportional to the largest element, most of all in float16.
  */
 static float largest_of(int32_t type, const char *x, uint32_t count)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes each allocation of models, operations and plans fail in turn, first alone and then with all
- * later allocations. Each call must return an error or succeed, without a crash or a leak. Random
- * graphs are encoded and decoded (wire form), compiled, executed, saved and loaded. The environment
- * variable NN_SEED sets the first seed.
+ * later allocations. When an allocation fails, each call must return an error or succeed, and must
+ * neither crash nor leak memory. Random graphs are encoded and decoded (wire form), compiled,
+ * executed, saved and loaded. The environment variable NN_SEED sets the first seed.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -24,7 +24,9 @@
 #include "vectors/random.h"
 
 #define GRAPHS 12
-/* The test begins no further graph after RUN_NS; under emulation each graph takes minutes. */
+/*
+ * The test begins no graph after it has run for RUN_NS; under emulation each graph takes minutes.
+ */
 #define RUN_NS scaled(60000000000)
 #define FIRST_SEED 1
 
@@ -94,7 +96,7 @@ static enum nn_status save_and_load(const struct nn_plan *plan)
 }
 
 /*
- * Encodes, decodes, checks and compiles the model, executes the plan, saves and loads it, and
+ * Encodes, decodes, checks and compiles the model, executes the plan, saves and loads the plan, and
  * executes the loaded plan.
  */
 static enum nn_status run(void)

@@ -120,7 +120,7 @@ static void assert_steps(uint32_t count)
 
 /* ---- PAD ---- */
 
-static int32_t fused_before = -1;	/* activation of the ADD before the PAD, or -1 */
+static int32_t fused_before = -1;	/* activation of an ADD before the PAD; -1: no ADD */
 
 /*
  * Builds a PAD_V2 with a border of one pixel around an image of [1, 4, 4, 4], and an operation with
@@ -171,8 +171,8 @@ static void build_padded(int32_t code, float value, bool nchw, bool relu)
 	if (code == DEPTHWISE_CONV_2D)
 		in[count++] = mb_int32(&built, 1);
 	/*
-	 * DYNAMIC_CONV_2D has two more scalars here: the number of groups (4), and the form 0, with
-	 * one scale for the whole input.
+	 * This DYNAMIC_CONV_2D has two more scalars than CONV_2D: the number of groups (4), and the
+	 * form 0, with one scale for the whole input.
 	 */
 	if (code == NN_OP_DYNAMIC_CONV_2D) {
 		in[count++] = mb_int32(&built, 4);
@@ -216,8 +216,8 @@ static void test_pad_into_pool(void **state)
 	build_padded(MAX_POOL_2D, -1, false, true);
 	assert_steps(2);
 	/*
-	 * The PAD is not folded if the padding value can be the maximum of a window, or counts in
-	 * an average.
+	 * The compiler does not fold the PAD if the padding value can be a window's maximum, or is
+	 * a term of an average.
 	 */
 	build_padded(MAX_POOL_2D, 1, false, true);
 	assert_steps(3);
@@ -259,7 +259,7 @@ static void test_nchw_padded(void **state)
 	assert_steps(4);
 }
 
-/* Images stay in NHWC from the first to the last operation that can use that layout. */
+/* Images stay in NHWC from the first to the last operation that supports NHWC. */
 static void test_nchw_chain(void **state)
 {
 	uint32_t x, list[4], joined, out, none, one, yes;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory models of C and of the Linux kernel, for the model checker spin. The model records all
- * stores to each word. A thread's view says for each word which store is the oldest store that the
+ * The memory models of C and of the Linux kernel, for the model checker spin. The memory model
+ * records all stores to each word. A thread's view has, for each word, the oldest store that the
  * thread may still read. A load returns the value of the oldest readable store or of any newer
  * store. A release store contains the view of the storing thread; an acquire load of the store adds
  * this view to the loading thread's view. A full barrier merges the thread's view with the views of
- * all threads that had a full barrier before. Loads and stores of a thread happen in program order,
- * except late_load(), which may happen at any time before late_wait() returns. A store never
- * becomes visible before the condition on which the store depends is known.
+ * all threads that executed a full barrier earlier. Loads and stores of a thread happen in program
+ * order, except late_load(), which may happen at any time before late_wait() returns. If a store
+ * depends on a condition, other threads see the store only after the condition is evaluated.
  *
- * A model defines THREADS, WORDS and STORES (maximum per word), and includes this file.
+ * A model defines THREADS, WORDS and STORES (the maximum number of stores to a word), and includes
+ * this file.
  */
 
 #define RELAXED	0
@@ -31,7 +32,7 @@ typedef word {
 
 word words[WORDS];
 view knows[THREADS];
-view all;			/* merged view of all threads that had a full barrier */
+view all;			/* merged view of all threads that executed a full barrier */
 hidden byte at, w;
 
 inline join(to, from)
@@ -82,8 +83,8 @@ inline put(thread, name, with, order)
 }
 
 /*
- * A late load: late_load() begins the load, the process `late_loads` loads at any time, and
- * late_wait() waits for the load's end. LATE_THREAD has at most one late load at a time.
+ * late_load() begins a late load, the process `late_loads` does the load at any time, and
+ * late_wait() waits until the load is done. LATE_THREAD has at most one late load at a time.
  */
 #ifdef LATE_THREAD
 bool late;
@@ -118,7 +119,7 @@ inline barrier(thread)
 }
 
 /*
- * Atomically reads the last store to a word and adds a new store, either with acquire and release
+ * Atomically reads the last store to a word and adds a store; the exchange is acquire and release,
  * or relaxed.
  */
 inline exchange(thread, name, with, order, into)

@@ -35,8 +35,8 @@ static bool fill_nothing(void *state, struct nn_ready *ready)
 }
 
 /*
- * Returns whether the rules of the kernel's fields accept the step's words. Does not call the
- * kernel's complete().
+ * Returns whether the rules of the kernel's fields accept the step's words. The function does not
+ * call the kernel's complete().
  */
 static bool takes(struct tried *t, const struct nn_bounds *bounds)
 {
@@ -100,7 +100,9 @@ static bool is_in_range(const struct nn_field *f, uint64_t value)
 	return value <= UINT32_MAX && (uint32_t)value - f->word.low <= f->word.span;
 }
 
-/* Expects that a step is refused with each number that the field's mask excludes. */
+/*
+ * Checks that the kernel refuses the step if the word has a number that the field's mask excludes.
+ */
 static void try_only(struct tried *t, size_t part, const struct nn_field *f)
 {
 	struct word *word = relate(t, part, f->ref);
@@ -207,8 +209,8 @@ static uint32_t bits_of(float value)
 }
 
 /*
- * Tries values at the bounds of a float field. Adding 1 to a float's bits gives the float that is
- * next further from 0.
+ * Tries values at the bounds of a float field. A float's bits plus 1 are the bits of the next float
+ * away from 0.
  */
 static void try_float(struct tried *t, const struct word *word)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Tests the bounds of fields in saved steps: values at the bounds and values beyond them.
- */
+/* Tests the bounds of fields in saved steps: values at the bounds and values beyond the bounds. */
 #ifndef NN_TESTS_PLAN_DIFF_BOUNDS_H
 #define NN_TESTS_PLAN_DIFF_BOUNDS_H
 

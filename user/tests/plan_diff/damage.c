@@ -12,7 +12,7 @@
 #include "tests/plan_diff/damage.h"
 #include "vectors/random.h"
 
-#define MAX_PIECE ((size_t)1 << 20)	/* maximum bytes that a step may require to run */
+#define MAX_PIECE ((size_t)1 << 20)	/* maximum packed or scratch memory of a step that runs */
 #define MAX_TASKS 4096
 #define MAX_ARGS 80
 
@@ -72,7 +72,7 @@ static struct nn_room room_of(const struct saved_header *h, uint32_t operand)
 	return (struct nn_room){ size, SAVED_ALIGN };
 }
 
-/* Runs a step in memory of exactly the size that its bounds say. */
+/* Runs a step in memory of exactly the size that `bounds` states. */
 static void run_step(const struct nn_ready *ready, const struct nn_bounds *bounds)
 {
 	void *packed = noise(ready->packed_size), *scratch = noise(ready->scratch_size);
@@ -135,8 +135,8 @@ void check_all_bounds(const struct nn_plan_image *image, struct damage_counts *c
 }
 
 /*
- * Damages the words of a step: The kernel must refuse the damaged step, or stay within the
- * operands' bounds.
+ * Damages the words of a step: The kernel must refuse the damaged step, or access only memory
+ * within the operands' bounds.
  */
 static void damage_step(const struct saved_header *h, const struct form_steps *s,
 			struct damage_counts *counts)

@@ -14,7 +14,7 @@
 struct wrapped {
 	struct nn_model model;
 	struct nn_subgraph subgraphs[3];
-	/* Copies of the graph's operands, with unknown dimensions. */
+	/* Copies of the graph's operands, but with unknown dimensions. */
 	struct nn_operand operands[MAX_OPERANDS];
 	struct nn_operand main[WRAP_OPERANDS];
 	struct nn_operation operation;
