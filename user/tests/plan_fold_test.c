@@ -367,8 +367,8 @@ static void test_nchw_short_slice(void **state)
 }
 
 /*
- * Builds a shuffle of channels, from [2, 3] to [3, 2], between two NCHW poolings. The plan of a
- * shuffle must not transpose images.
+ * Builds two NCHW poolings and, between them, a shuffle of channels from [2, 3] to [3, 2]. The plan
+ * of a shuffle must not transpose images.
  */
 static void build_shuffle(uint32_t rank, const uint32_t *dims, const int32_t *order, bool read)
 {
@@ -537,8 +537,8 @@ static void test_transpose_pair(void **state)
 }
 
 /*
- * Two TRANSPOSE operations are not joined if another operation also reads the value between them. A
- * TRANSPOSE that moves only axes of one element needs no step.
+ * The compiler does not join two TRANSPOSE operations if another operation reads the first
+ * TRANSPOSE's result. A TRANSPOSE that moves only axes of one element needs no step.
  */
 static void test_transpose_alone(void **state)
 {
@@ -580,8 +580,8 @@ static void test_reshape_of_arguments(void **state)
 }
 
 /*
- * If a result is two outputs of the model, one step writes the first output, and one copies it to
- * the second output.
+ * If an operation's result is two outputs of the model, one step writes the first output, and
+ * another step copies the first output to the second output.
  */
 static void test_reshape_to_two_outputs(void **state)
 {
@@ -741,7 +741,10 @@ static const char *quant8_kernel(int32_t bias)
 	return kernel_of_first();
 }
 
-/* Kernels have sums of 32 bits. If a sum may not fit, the reference kernel computes it. */
+/*
+ * Kernels other than the reference kernel compute sums in 32 bits. If a sum may exceed 32 bits, the
+ * reference kernel computes the sum.
+ */
 static void test_quant8_kernels(void **state)
 {
 	(void)state;

@@ -51,7 +51,7 @@ static float smaller(float x, float y)
 	return isnan(x) || isnan(y) ? NAN : x < y ? x : y;
 }
 
-/* The expected result of RELU; for NaN, the test accepts any result of an activation. */
+/* Returns the expected result of RELU. If x is NaN, the test accepts any result. */
 static float relu(float x, float y)
 {
 	(void)y;
@@ -173,8 +173,8 @@ static void test_rows(void **state)
 		for (size_t i = 0; i < COUNT; i++)
 			x[i] = kind ? 0 : odd[i % 8];
 		/*
-		 * The norm of the single column, or of columns 3 and 4 of many columns, is NaN;
-		 * other results are 0.
+		 * The norm of the single column, or of columns 3 and 4 of many columns, is NaN; the
+		 * results of all other columns are 0.
 		 */
 		if (kind) {
 			x[3] = NAN;

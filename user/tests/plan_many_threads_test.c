@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Tests the threads of a process as if the machine had 300 CPUs.
- */
+/* Tests the threads of a process that believes that the machine has 300 CPUs. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <sched.h>
@@ -41,8 +39,8 @@ void domains_start(void)
 }
 
 /*
- * NEAR of the 255 helper threads sleep in the caller's domain, and NEAR helpers in another domain
- * of the caller's package.
+ * Of the 255 helper threads, NEAR threads sleep in the caller's domain, and NEAR threads sleep in
+ * another domain of the caller's package.
  */
 static _Thread_local uint32_t domain;
 
@@ -116,8 +114,8 @@ static void number(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * A plan has memory for the number of threads at its compilation. A child that is forked after the
- * compilation may have more helper threads.
+ * A plan has memory for as many threads as the process had when the plan was compiled. A child that
+ * is forked after the compilation may have more helper threads.
  */
 static void test_numbers_of_threads(void **state)
 {
@@ -201,8 +199,8 @@ static void meet_here(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * A job for few threads wakes threads in the caller's domain. A larger job also wakes threads in
- * the caller's package, and then other threads.
+ * A job for few threads wakes threads in the caller's domain. A job for more threads also wakes
+ * threads in the caller's package, and then threads in other packages.
  */
 static void test_near_first(void **state)
 {

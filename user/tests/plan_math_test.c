@@ -16,14 +16,14 @@
 
 #include "plan/kernels/pack_q8.h"
 
-#define COUNT 4093		/* number of elements, not a multiple of a vector's length */
+#define COUNT 4093		/* number of elements; not a multiple of any vector's length */
 #define STEP 6007u		/* distance between the bit patterns of two tested floats */
 
 static float in[COUNT], out[COUNT];
 
 /*
- * Fills `in` with the next of all tested floats, which have every magnitude and include infinity
- * and NaN. Returns false after the last floats.
+ * Fills `in` with the next COUNT tested floats. The tested floats have every magnitude and include
+ * infinity and NaN. Returns false after the last tested floats.
  */
 static bool next_floats(uint64_t *bits)
 {
@@ -70,8 +70,8 @@ static double gelu(double x)
 }
 
 /*
- * Each vectorised function and its allowed error. A function may return 0 instead of a subnormal
- * result.
+ * The tested vectorised functions, with each function's allowed error. A function may return 0
+ * instead of a subnormal result.
  */
 static const struct {
 	const char *name;

@@ -20,7 +20,7 @@
 #include "tests/heap_blocks.h"
 
 #define SIDE 33			/* one more than the largest stride */
-#define TOLERANCE 1e-3f		/* tolerance as a share of an output's largest number */
+#define TOLERANCE 1e-3f		/* tolerance, relative to the largest number of an output */
 #define MAX_STEPS 2		/* tolerance in quantisation steps for networks with float layers */
 
 struct args {
@@ -80,8 +80,8 @@ static void compare_floats(const float *a, const float *right, size_t count)
 }
 
 /*
- * Returns whether the bytes differ from each other. If all results were saturated, the test could
- * not detect a wrong kernel.
+ * Returns whether the bytes are not all equal. If all results were saturated, the test could not
+ * detect a wrong kernel.
  */
 static bool varies(const uint8_t *bytes, size_t count)
 {
@@ -91,7 +91,7 @@ static bool varies(const uint8_t *bytes, size_t count)
 	return false;
 }
 
-/* Compares the bytes of two results, which may differ by at most `steps`. */
+/* Compares the bytes of two results; two bytes may differ by at most `steps`. */
 static void compare_bytes(const uint8_t *a, const uint8_t *right, size_t count, int steps)
 {
 	assert_true(varies(right, count));

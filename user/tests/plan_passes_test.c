@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the passes that rewrite models. The rewritten model must have the expected operations and
- * types, and compute the same results. All numbers in the models are exact in float16.
+ * types, and compute the same results. All numbers in the test's models are exact in float16.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,15 +23,15 @@
 #define ELEMENTS 8
 
 /*
- * A test case has a model as text. An operation in this text is a word for its name and a word for
- * its tensors: the tensors that it reads, then the tensor that it writes. A letter stands for a
- * tensor: x is the input of the model; k, w and v are weights, of which k is a constant. All other
- * letters are images of [1, 2, 2, 2].
+ * A test case has a model as text. An operation in a model's text is two words: the operation's
+ * name, and letters for the tensors that the operation reads and for the tensor that it writes. A
+ * letter stands for a tensor: x is the input of the model; k, w and v are weights, of which k is a
+ * constant. All letters except k, v, w and x are images of [1, 2, 2, 2].
  */
 struct pass_case {
 	const char *model;
 	const char *outputs;
-	const char *made;	/* expected operations, with ":h" if they write float16 */
+	const char *made;	/* expected operations; ":h" follows if one writes float16 */
 };
 
 static struct model_builder built;
@@ -106,8 +106,8 @@ static uint32_t read_inputs(const char *name, const char *tensors, uint32_t *in)
 		in[count++] = flag(true);
 	}
 	/*
-	 * Add the size: an image of 2 by 2 pixels for RESIZE, a block of one pixel for other
-	 * operations.
+	 * Add the size input: an image of 2 by 2 pixels for RESIZE, a block of one pixel for the
+	 * *_TO_* operations.
 	 */
 	if (!strncmp(name, "RESIZE", 6) || strstr(name, "_TO_")) {
 		in[count++] = mb_int32(&built, *name == 'R' ? 2 : 1);
@@ -234,7 +234,9 @@ static void tell(const struct nn_model *model, char *text, size_t size)
 	}
 }
 
-/* Interprets a model with fixed arguments, which fit the inputs and outputs of the built model. */
+/*
+ * Interprets a model with fixed arguments, which match the inputs and outputs of the built model.
+ */
 static void interpret(const struct nn_model *model, uint32_t out[4][2 * ELEMENTS])
 {
 	const struct nn_plan_options options = { .kernels = "none" };
@@ -285,8 +287,8 @@ static void check_cases(const struct pass_case *cases, size_t count,
 }
 
 /*
- * The pass converts products with constant weights to fp16. The pass also converts adjacent
- * operations that lose no precision by the conversion.
+ * The pass converts products with constant weights to fp16. The pass that converts products to fp16
+ * also converts adjacent operations that lose no precision.
  */
 static void test_float16(void **state)
 {
@@ -427,7 +429,7 @@ static void test_nhwc(void **state)
 		  "TRANSPOSE CONV_2D CONV_2D ADD TRANSPOSE" },
 		{ "CONV_NCHW xa CONCATENATION axb", "b",
 		  "TRANSPOSE CONV_2D TRANSPOSE CONCATENATION" },
-		/* Several operations read one transposed image. */
+		/* In the next models, several operations read one transposed image. */
 		{ "CONV_NCHW xa RESHAPE ab RESHAPE ac", "bc",
 		  "TRANSPOSE CONV_2D TRANSPOSE RESHAPE RESHAPE" },
 		{ "CONV_NCHW xa RELU ab", "ab", "TRANSPOSE CONV_2D RELU TRANSPOSE TRANSPOSE" },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the parts of quantised LSTM cells, in each set of kernels that this CPU supports. The test
- * compares the kernels' results with functions of ops/quant.h: activation functions for every
- * argument, products and scaling for random numbers.
+ * Tests the functions of which quantised LSTM cells consist, in each set of kernels that this CPU
+ * supports. The test compares the kernels' results with functions of ops/quant.h: activation
+ * functions for every argument, products and scaling for random numbers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,8 +28,8 @@ static int16_t in[COUNT], out[COUNT];
 static void check_squash(const struct nn_isa *isa, bool is_tanh, uint32_t bits)
 {
 	/*
-	 * The lengths of `first` and `last` are no multiples of a vector's length, so that also the
-	 * code for remainders runs.
+	 * The lengths of `first` and `last` are not multiples of a vector's length, so that the
+	 * code for remainders runs, too.
 	 */
 	const struct nn_squash_q16 first = { is_tanh, bits, COUNT - 5, in, out };
 	const struct nn_squash_q16 last = { is_tanh, bits, 5, in + COUNT - 5, out + COUNT - 5 };
@@ -71,7 +71,7 @@ static int32_t any(void)
 	       pick(0, 31);
 }
 
-/* Returns a random number; the ends of the range are likely. */
+/* Returns a random number; the smallest and the largest number are likely. */
 static int32_t any_end(void)
 {
 	return pick(0, 3) ? any() : pick(0, 1) ? INT32_MAX : INT32_MIN;

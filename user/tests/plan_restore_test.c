@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests steps that a damaged plan may contain, although the compiler never makes them. A step that
- * is restored must stay within its memory, even if several threads share the step's work.
+ * Tests steps that the compiler never makes, but that a damaged plan may contain. A restored step
+ * must access only its own memory, even if several threads share the step's work.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -104,8 +104,8 @@ struct saved_depthwise {
 };
 
 /*
- * Restores a step with nearly 2^32 rows of one byte. The kernel rounds the number of rows up, which
- * must not wrap to 0.
+ * Restores a step with nearly 2^32 rows of one byte. The kernel rounds the number of rows up; the
+ * rounded number must not wrap to 0.
  */
 static void test_most_rows(void **state)
 {
@@ -280,7 +280,8 @@ static bool complete_numbers(void *state, struct nn_ready *ready)
 }
 
 /*
- * Words of a step with 2 * 3 elements; the last element has the offset 2 + 1 * 5 + 2 * 7 elements.
+ * Lists the words of a step with 2 * 3 elements; the last element has the offset 2 + 1 * 5 + 2 * 7
+ * elements.
  */
 #define NUMBERS_OF(byte, flag, flip, zero, choice, dim, head, scale)			\
 	{ byte, flag, flip, (uint32_t)(zero), 2, choice, 0, 2, 5, dim, 7, head, scale }
@@ -291,7 +292,7 @@ static void test_rows(void **state)
 	static const struct {
 		const char *name;
 		uint32_t words[13];
-		uint32_t missing;	/* bits: which operand is a byte too small, or unaligned */
+		uint32_t missing;	/* bits: operands that are a byte too small or unaligned */
 		bool taken;
 	} cases[] = {
 		{ "as it is", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, HALF), 0, true },
@@ -355,8 +356,8 @@ static void test_rows(void **state)
 		assert_int_equal(n.copy, 2);
 		assert_int_equal(n.zero, (int32_t)cases[i].words[3]);
 		/*
-		 * Restoring fails with one word too many; saving fails if a number does not fit
-		 * into a word.
+		 * Restoring a step fails if there is one word too many; saving a step fails if a
+		 * number does not fit into a word.
 		 */
 		again[13] = 0;
 		assert_false(nn_step_restore(&kernel, again, 14, &bounds, &ready, &other));

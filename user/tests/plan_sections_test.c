@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests models that are divided into sections, because they cannot be compiled as a whole. A
- * section makes a plan for each shape of its inputs, up to a limit, also while several threads use
- * different shapes. A model that was saved and loaded behaves like the original model.
+ * section makes a plan for each shape of the section's inputs, up to a limit, even if several
+ * threads use different shapes. A model that was saved and loaded behaves like the original model.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -55,8 +55,8 @@ static void build(bool is_cut)
 					  MB_DIMS(UNITS)), mb_int32(&built, 1)), MB_LIST(y));
 	if (is_cut) {
 		/*
-		 * The k of TOPK_V2 is an argument of each execution, so the output's shape depends
-		 * on a value.
+		 * The k of TOPK_V2 is an argument of each execution, so the shape of TOPK_V2's
+		 * output depends on a value.
 		 */
 		count = mb_operand(&built, NN_INT32, NN_SUBGRAPH_INPUT, MB_NONE);
 		out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0, 0));
@@ -143,7 +143,9 @@ static void test_shared_weights(void **state)
 	assert_int_equal(weights_of(plan), one);
 	for (uint32_t rows = 1; rows <= 3 * SECTION_PLANS; rows++)
 		check_rows(plan, rows);
-	/* The weights for a single row may be packed differently. */
+	/*
+	 * The weights may be packed a second time, in a different form for inputs of a single row.
+	 */
 	assert_true(weights_of(plan) <= 2 * one);
 	nn_plan_free(plan);
 	plan = make_plan("none", 0);
@@ -153,8 +155,8 @@ static void test_shared_weights(void **state)
 }
 
 /*
- * Executes with `rows` rows. Returns true if a plan for `rows` rows already existed; otherwise the
- * execution has made the plan.
+ * Executes a model on an input with `rows` rows. Returns true if a plan for `rows` rows already
+ * existed; otherwise the execution has made the plan.
  */
 static bool is_there(const struct nn_plan *plan, uint32_t rows)
 {
@@ -181,8 +183,8 @@ static void test_bounds(void **state)
 	for (uint32_t rows = 1; rows <= SECTION_PLANS; rows++)
 		assert_true(is_there(plan, rows));
 	/*
-	 * The last execution has a shape whose plan was freed. Whether the section makes the plan
-	 * again depends on the time that making a plan takes.
+	 * The last execution has a shape whose plan was freed. Whether the section makes the freed
+	 * plan again depends on how long making a plan takes.
 	 */
 	assert_false(is_there(plan, SECTION_PLANS + 1));
 	assert_true(is_there(plan, 2));
@@ -414,7 +416,8 @@ static void test_sections_evict(void **state)
 
 /*
  * The model computes a shape from constants, and this shape is also an output of the model.
- * Operations that depend on the shape are not compiled together with the shape's operation.
+ * Operations that depend on this shape and the operation that computes the shape are not compiled
+ * together.
  */
 static void test_shape_that_leaves(void **state)
 {
@@ -500,7 +503,10 @@ static uint32_t shape_of(uint32_t rank, const uint32_t *dims)
 	return mb_operand(&built, NN_TENSOR_INT32, NN_TEMPORARY, rank, dims);
 }
 
-/* Adds the operation for a letter in the cases of test_division(); returns the output, a shape. */
+/*
+ * Adds the operation for a letter in the cases of test_division(); returns the operation's output,
+ * which is a shape.
+ */
 static uint32_t add_shape(char letter)
 {
 	static const float zeros[4];
@@ -537,8 +543,8 @@ static uint32_t add_shape(char letter)
 }
 
 /*
- * Adds the operation for a letter in the cases of test_division(); returns the output, a float
- * tensor.
+ * Adds the operation for a letter in the cases of test_division(); returns the operation's output,
+ * which is a float tensor.
  */
 static uint32_t add_tensor(char letter, uint32_t x, uint32_t shape)
 {
@@ -585,8 +591,8 @@ static void test_division(void **state)
 	} table[] = {
 		{ "A", "1" }, { "AAA", "3" },
 		/*
-		 * An operation of the same section computes a shape from constants; the letter "l"
-		 * omits an input, and the shape of "s" is a second output.
+		 * An operation computes a shape from constants in the section that uses the shape;
+		 * the letter "l" omits an input, and the shape of "s" is a second output.
 		 */
 		{ "cR", "2" }, { "sR", "2" }, { "AcAR", "4" }, { "lR", "2" }, { "cRcR", "4" },
 		/*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests plans: arguments, shapes that are known only at run time, outputs that are too small,
- * unaligned memory, control flow, deadlines.
+ * Tests how plans handle arguments, shapes that are known only at run time, outputs that are too
+ * small, unaligned memory, control flow, and deadlines.
  */
 #include <float.h>
 #include <math.h>
@@ -139,8 +139,8 @@ static void build_if(int32_t type, uint32_t rank, const uint32_t *dims)
 }
 
 /*
- * The operations whose times an execution reports. If the compiler rewrote the model, the expected
- * indices are indices in the rewritten model.
+ * The test cases list the operations whose times an execution must report. If the compiler rewrites
+ * a model, the expected indices of operations are indices in the rewritten model.
  */
 static const struct {
 	const char *name;
@@ -203,7 +203,7 @@ static void test_times(void **state)
 			last = list[k].end_ns;
 		}
 		assert_true(last <= clock_ns());
-		/* An execution without a list for times stores no times. */
+		/* An execution stores no times if the caller passes no list for times. */
 		c.e.times = NULL;
 		assert_runs(plan, &c);
 		assert_int_equal(times.count, timed[i].count);
@@ -212,8 +212,8 @@ static void test_times(void **state)
 }
 
 /*
- * The model is x + 2^-12 - 1 for x = 1. In float16 the sum x + 2^-12 would be 1, and the result
- * would be 0.
+ * The model computes x + 2^-12 - 1 for x = 1. In float16 the sum x + 2^-12 would be 1, and the
+ * result would be 0.
  */
 static void test_fp16_is_computed_in_float(void **state)
 {
@@ -318,7 +318,10 @@ static void test_fp16_is_hashed_as_it_is(void **state)
 	assert_int_equal(bits[0], bits[1]);
 }
 
-/* Executes the built float model twice, interpreted and compiled, and returns both results. */
+/*
+ * Executes the built float model with the interpreter and as a compiled plan, and returns the
+ * results of both executions.
+ */
 static void run_both_ways(const float *x, uint32_t x_count, float results[2][4])
 {
 	struct nn_plan_options options = { .kernels = "none" };
@@ -586,7 +589,7 @@ static void test_shape_from_values(void **state)
 	assert_int_equal(c.shapes[0].dims[0], 3);
 	assert_true(out[5] == 77);
 
-	/* An output's length of 0 is also too small. */
+	/* An output argument with a length of 0 is too small. */
 	c.outputs[0] = (struct nn_arg){ .data = NULL };
 	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 0 bytes, not 24");
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the threads that share the work of executions, with tasks of any length, and after fork().
- * A forked child has no threads of its parent, and starts its own helper threads.
+ * Tests the threads that share an execution's work: with short and long tasks, and after fork(). A
+ * forked child has no threads of its parent, and starts its own helper threads.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -29,8 +29,8 @@ static struct {
 } blocked;
 
 /*
- * After a job that waited long for a helper, jobs get no helpers for a while. Waits until jobs get
- * helpers again.
+ * After a job that waited long for a helper, jobs get no helpers for a while. Waits until the
+ * library gives helpers to jobs again.
  */
 static int end_alone(void **state)
 {
@@ -139,8 +139,8 @@ struct ends {
 };
 
 /*
- * A task in which both threads wait for each other, and which records the threads of the first and
- * the last task.
+ * A task in which the two threads of a job wait for each other, and which records the threads that
+ * run the first and the last task.
  */
 static void note_ends(void *arg, uint32_t task, uint32_t thread)
 {
@@ -185,8 +185,8 @@ static void test_forked_child(void **state)
 	for (int i = 0; i < JOBS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, open_job, NULL), 0);
 	/*
-	 * Wait until each thread that opened a job runs a task of its job, and each helper runs a
-	 * task.
+	 * Wait until each thread that opened a job runs a task of this job, and until each helper
+	 * runs a task.
 	 */
 	while (blocked.inside < JOBS + threads_start() - 1)
 		sched_yield();

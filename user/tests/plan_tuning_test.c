@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Tests the decisions of tuning; functions of the test return the times, instead of measurements.
- */
+/* Tests which settings tuning chooses; functions of the test replace measured times. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,8 +81,8 @@ static uint64_t one_is_faster(uint32_t run, uint32_t step, uint32_t threads, uin
 }
 
 /*
- * Step 1 is faster on one thread. But if some steps run on one thread, the other steps must wake
- * threads, so the whole plan is slower.
+ * Step 1 is faster on one thread. If some steps run on one thread, the steps that run on several
+ * threads must wake threads, so the whole plan is slower.
  */
 static uint64_t together_is_slower(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
 {
@@ -112,8 +110,8 @@ static uint64_t all_are_faster(uint32_t run, uint32_t step, uint32_t threads, ui
 }
 
 /*
- * In three of four executions the threads of step 1 are late; in the fourth, they are as fast as
- * one thread.
+ * In three of four executions the threads of step 1 are late; in the fourth execution, they are as
+ * fast as one thread.
  */
 static uint64_t threads_are_late(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
 {

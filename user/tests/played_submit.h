@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plays NNACCEL_SUBMIT for tests that replace the kernel. Submitted work ends immediately.
+ * Plays NNACCEL_SUBMIT for tests that replace the kernel. The played NNACCEL_SUBMIT ends submitted
+ * work immediately.
  */
 #ifndef NN_TESTS_PLAYED_SUBMIT_H
 #define NN_TESTS_PLAYED_SUBMIT_H

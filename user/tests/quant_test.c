@@ -25,7 +25,7 @@ static void test_srdhm(void **state)
 		{ INT32_MIN, INT32_MIN, INT32_MAX },
 		{ INT32_MIN, INT32_MAX, -INT32_MAX },
 		{ INT32_MAX, INT32_MAX, INT32_MAX - 1 },
-		{ 1 << 30, 1, 1 },		/* rounds a half up */
+		{ 1 << 30, 1, 1 },		/* the exact product 0.5 is rounded up */
 		{ 1 << 30, -1, 0 },
 		{ 1 << 30, 3, 2 },
 		{ 1 << 30, -3, -1 },
@@ -123,8 +123,8 @@ static void test_functions_of_16_bits(void **state)
 }
 
 /*
- * Tries functions of every 2^16th 32-bit number, and of the extremes. The allowed error is an
- * absolute difference.
+ * Tries functions of every 2^16th 32-bit number, and of the extremes. The allowed error of each
+ * tested function is an absolute difference.
  */
 static void test_functions_of_32_bits(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes the numbers in the tensors of onnxruntime_nodes.def and tflite_nodes.def; the script
- * clients/recorded.py makes equal numbers.
+ * clients/recorded.py makes the same numbers.
  */
 #ifndef NN_TESTS_RECORDED_H
 #define NN_TESTS_RECORDED_H
@@ -61,7 +61,7 @@ static bool recorded_agree(double want, double is, double loose, double step)
 	return isnan(want) ? isnan(is) : want == is || fabs(want - is) <= loose * fabs(want) + step;
 }
 
-/* The token of the compilation that was made last. */
+/* The cache token of the compilation that was made last. */
 static uint8_t recorded_token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN];
 
 int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilation, const char *folder,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two processes wait for each other many times: by sleeping, by spinning and then sleeping, and by
- * the doorbell, with random delays. A sleeping thread continues only when the other process wakes
- * it, so after a lost wake-up an alarm ends the test.
+ * Two processes wait for each other many times: they sleep, spin and then sleep, or wait for the
+ * doorbell, with random delays. A sleeping thread continues only when the other process wakes it,
+ * so after a lost wake-up an alarm ends the test.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,8 +38,8 @@ static uint32_t next_random(uint32_t *state)
 }
 
 /*
- * Delays for a random time. Delays are mostly short, so that the two processes often act at the
- * same time.
+ * Delays the calling process for a random time. Delays are mostly short, so that the two processes
+ * often act at the same time.
  */
 static void delay(uint32_t *random)
 {

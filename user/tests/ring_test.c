@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests client and worker of a burst's rings in plain memory: complete packets, hostile data,
- * sleeping and waking. The test also gives malformed packets of every kind to the parsers.
+ * Tests the rings of a burst in plain memory, as client and as worker, with complete packets,
+ * hostile data, sleeps and wake-ups. The test also passes malformed packets of every kind to the
+ * parsers of requests and results.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -89,8 +90,8 @@ static void make_packet(struct nnaccel_datum *datums, uint32_t n, uint32_t seed)
 }
 
 /*
- * The event that the test's clock_gettime() causes when a waiting thread reads the clock between
- * its last check and its sleep.
+ * When a waiting thread reads the clock between its last check and its sleep, the test's
+ * clock_gettime() causes this event.
  */
 static struct {
 	struct pair *of;
@@ -371,7 +372,7 @@ static const struct {
 	uint64_t client_sends, worker_sends, frees;
 } wakes[] = {
 	{ 0, 0, 0, 0 }, { NNACCEL_WAIT_SPACE, 1, 1, 1 }, { NNACCEL_WAIT_PACKET, 1, 1, 0 },
-	/* Only the client rings the doorbell. */
+	/* Of client and worker, only the client rings the doorbell. */
 	{ NNACCEL_WAIT_DOORBELL, 1, 0, 0 }, { UINT32_MAX, 3, 2, 1 },
 };
 
@@ -394,8 +395,7 @@ static void test_wakes(void **state)
 		assert_int_equal(control_of(&p, 0)->wakes, wakes[i].client_sends);
 		assert_int_equal(p.doorbell, !!(wakes[i].waiting & NNACCEL_WAIT_DOORBELL));
 		/*
-		 * The wake-up for freed lines happens only with the next send or wait, and only
-		 * once.
+		 * The peer is woken for freed lines only at the next send or wait, and only once.
 		 */
 		assert_int_equal(nn_ring_try_receive(&p.client, p.in, &n), NN_RING_OK);
 		assert_int_equal(control_of(&p, 0)->wakes, wakes[i].client_sends);
@@ -409,8 +409,8 @@ static void test_wakes(void **state)
 }
 
 /*
- * Before a sender waits for room in its ring, it wakes the peer for lines that it has freed in the
- * peer's ring.
+ * Before a sender waits for room in a ring, the sender wakes the peer for lines that the sender has
+ * freed in the peer's ring.
  */
 static void test_owed_to_a_full_ring(void **state)
 {
@@ -456,7 +456,7 @@ static void test_counts(void **state)
 }
 
 /*
- * If the worker breaks its ring, the client first receives the packets that arrived before, and
+ * If the worker breaks its ring, the client receives the packets that arrived before the break, and
  * then NN_RING_BROKEN.
  */
 static void test_given_up(void **state)
@@ -516,7 +516,7 @@ static void test_time_is_up(void **state)
 	}
 	assert_int_equal(control_of(&p, 0)->waiting, 0);
 	assert_int_equal(control_of(&p, 0)->sleeps + control_of(&p, 0)->spins, 3);
-	/* A wait for room in a full ring also ends at its timeout. */
+	/* A wait for room in a full ring ends at the wait's timeout. */
 	make_packet(out, 9, 0);
 	assert_int_equal(nn_ring_send(&p.client, out, 9, 0), NN_RING_OK);
 	sleeps = control_of(&p, 0)->sleeps;
@@ -699,8 +699,8 @@ static void expect_long(struct nn_waiter *waiter)
 }
 
 /*
- * A worker that expects a packet later sleeps until shortly before that time, and measures how late
- * it wakes.
+ * A worker that expects a packet at a later time sleeps until shortly before this time, and
+ * measures how late it wakes.
  */
 static void test_tail(void **state)
 {
@@ -857,7 +857,7 @@ static void test_pause_is_forgotten(void **state)
 	assert_int_equal(nn_waiter_plan(&waiter).spin_ns, 200000);
 }
 
-/* Returns how many waits the waiter plans without a spin, before it plans to spin. */
+/* Returns how many waits without a spin the waiter plans before its first wait with a spin. */
 static int sleeps_before_probe(struct nn_waiter *waiter)
 {
 	int sleeps = 0;
@@ -893,7 +893,7 @@ static void test_probes(void **state)
 		assert_int_equal(nn_waiter_plan(&waiter).spin_ns, 200000);
 		nn_waiter_learn(&waiter, 2000, false);
 	}
-	/* A waiter that may not spin does not probe. */
+	/* A waiter that may not spin does not probe a spin. */
 	nn_waiter_init(&waiter, 0);
 	assert_int_equal(sleeps_before_probe(&waiter), 10000);
 }
@@ -921,7 +921,7 @@ static void test_held_up(void **state)
 		assert_int_equal(waits, most < 1024 ? most : 1024);
 	}
 	assert_int_equal(waiter.mean_ns, mean_ns);
-	/* After some quick waits, the waiter treats the next delay as the first delay. */
+	/* After some quick waits, the waiter treats the next delay like the first delay. */
 	for (int i = 0; i < 7; i++)
 		nn_waiter_learn(&waiter, 3000, false);
 	nn_waiter_held_up(&waiter);
@@ -1037,7 +1037,7 @@ static void request_init(struct request_room *room)
 	};
 }
 
-/* Makes a request with an input, an omitted input, and an output with dimensions. */
+/* Makes a sample request with an input, an omitted input, and an output with dimensions. */
 static void request_sample(struct request_room *room)
 {
 	request_init(room);
@@ -1124,7 +1124,7 @@ static void test_largest_request(void **state)
 	assert_non_null(nn_request_parse(datums, n, &out.request));
 }
 
-/* A changed field of one datum in a sample packet. */
+/* A test case changes one field of one datum in a sample packet. */
 struct change {
 	const char *name;
 	uint32_t datum;
@@ -1241,7 +1241,7 @@ static void test_result_round_trip(void **state)
 	assert_int_equal(nn_result_encode(&result, datums, MAX_CAPACITY), RESULT_DATUMS);
 	assert_null(nn_result_parse(datums, RESULT_DATUMS, &got));
 	assert_string_equal(message, "");
-	/* Test results with each status, and with an output of the largest rank. */
+	/* Test packets of results with each status, and with an output of the largest rank. */
 	shapes[1].rank = NNACCEL_MAX_RANK;
 	for (uint32_t i = 0; i < NNACCEL_MAX_RANK; i++)
 		shapes[1].dims[i] = 7 + i;

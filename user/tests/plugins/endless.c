@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * An extension whose constructor does not end.
- */
+/* An extension whose constructor loops for ever. */
 #include <nnaccel/extension.h>
 
 __attribute__((constructor)) static void construct(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The extension com.example.hostile, of which each operation misbehaves in a different way. All
- * operations of the extension have one input and one output of type TENSOR_FLOAT32.
+ * The extension com.example.hostile; each of the extension's operations misbehaves in a different
+ * way. All operations of the extension have one input and one output of type TENSOR_FLOAT32.
  */
 #include <signal.h>
 #include <string.h>
