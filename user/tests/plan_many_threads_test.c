@@ -39,7 +39,7 @@ void domains_start(void)
 }
 
 /*
- * Of the 255 helper threads, NEAR threads sleep in the caller's domain, and NEAR threads sleep in
+ * NEAR of the 255 helper threads sleep in the caller's domain, and NEAR helper threads sleep in
  * another domain of the caller's package.
  */
 static _Thread_local uint32_t domain;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests steps that the compiler never makes, but that a damaged plan may contain. A restored step
+ * Tests steps that the compiler never makes. A damaged plan may contain such steps. A restored step
  * must access only its own memory, even if several threads share the step's work.
  */
 #include <math.h>

@@ -372,7 +372,7 @@ static const struct {
 	uint64_t client_sends, worker_sends, frees;
 } wakes[] = {
 	{ 0, 0, 0, 0 }, { NNACCEL_WAIT_SPACE, 1, 1, 1 }, { NNACCEL_WAIT_PACKET, 1, 1, 0 },
-	/* Of client and worker, only the client rings the doorbell. */
+	/* The client rings the doorbell; the worker never rings the doorbell. */
 	{ NNACCEL_WAIT_DOORBELL, 1, 0, 0 }, { UINT32_MAX, 3, 2, 1 },
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the dlsym() of the library of `nnaccel run`, and how this library finds the functions of a
- * runtime. The library also plays the runtime, because its functions have the names of a runtime's
- * functions.
+ * Tests the dlsym() that the library of `nnaccel run` defines, and how this library finds a
+ * runtime's functions. The library of `nnaccel run` also plays the runtime, because it exports
+ * functions with the names of a runtime's functions.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,13 +20,13 @@
 #include "run/run.h"
 
 #define RUNTIME "../lib/libnnaccel_run.so"
-/* A library that can be unloaded, and one of its functions. */
+/* The name of a library that can be unloaded, and the name of a function in this library. */
 #define OTHER "libpng16.so.16"
 #define OF_OTHER "png_create_read_struct"
 
 /*
- * Functions of the test program with the names of a runtime's functions; the linker finds these
- * functions first.
+ * Functions of the test program that have the names of a runtime's functions; the linker finds the
+ * test program's functions first.
  */
 #define FUNCTION(name) void name(void); void name(void) { }
 #include "run/functions.def"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the library of `nnaccel run` in programs, which are children of the test process. The test
- * plays both runtimes, the plug-ins and the clock. Each call of a played function writes a line.
+ * Tests how the library of `nnaccel run` works in programs; each program is a child of the test
+ * process. The test plays both runtimes, the plug-ins and the clock. Each call of a played function
+ * writes a line of text, which the test compares.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -26,14 +27,14 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define RUN_NS 12034567
 
-/* Calls that the played runtime lets fail, and functions that the runtime lacks. */
+/* Says which calls of the played runtime fail, and which functions the played runtime lacks. */
 static struct {
 	const char *version;
 	const char *missing;		/* name of a function of the runtime */
 	bool no_table, fails_to_list, fails_to_register, fails_to_add, fails_to_copy, fails_to_choose;
-	int bad_sessions;		/* how many of the next sessions fail */
+	int bad_sessions;		/* number of sessions that fail next */
 	bool no_plugin, no_symbol, no_delegate;
-	int modified;			/* result of giving the graph to the delegate */
+	int modified;			/* result code when the delegate modifies the graph */
 } played;
 
 __attribute__((format(printf, 1, 2))) static void called(const char *format, ...)
@@ -103,8 +104,8 @@ static void release_status(OrtStatus *status)
 }
 
 /*
- * Returns the first free object of all_options, so that addresses of released objects are used
- * again.
+ * Returns the first free object of all_options, so that new options get the addresses of released
+ * options.
  */
 static OrtStatus *create_options(OrtSessionOptions **options)
 {
@@ -455,7 +456,10 @@ static void ort_memory(void)
 	called("%s\n", status ? status->text : "made");
 }
 
-/* The program uses and releases its own options, whose address the next options may get. */
+/*
+ * The program uses and releases its own options; the next options may get the address of the
+ * released options.
+ */
 static void ort_options(void)
 {
 	OrtSessionOptions *options;
@@ -497,10 +501,7 @@ static void ort_tables(void)
 	called(" %d%d%d", api != tables[0], ours->GetApi(23) == api, ours->GetApi(24) != api);
 	called("%d%d", ours->GetApi(24) == ours->GetApi(24), ours->GetApi(25) == NULL);
 	called("%d\n", ours->GetApi(22) == no_object);
-	/*
-	 * The table's other entries, which `nnaccel run` does not replace, are the runtime's own
-	 * functions.
-	 */
+	/* The table entries that `nnaccel run` does not replace are the runtime's own functions. */
 	called("%d%d\n", ((void *const *)api)[10] == (void *)create_options, ((void *const *)api)[399] == NULL);
 	their_base = &second_base;
 	called("%d\n", OrtGetApiBase() == &second_base);
@@ -718,7 +719,7 @@ static void nothing(void)
 #define NOT_REACHED "nnaccel run: run_test did not reach the device: it used neither ONNX Runtime nor TensorFlow " \
 	"Lite by a shared library; see nnaccel run --help\n"
 
-/* Makes the file for the state of `nnaccel run`, which the tool leaves open in the program. */
+/* Makes the state file that `nnaccel run` leaves open in the program. */
 static void keep_state(void)
 {
 	char path[64];
@@ -773,7 +774,7 @@ static void test_texts(void **state)
 	run_forget(&state);
 }
 
-/* The library of `nnaccel run` finds a plug-in by its own path. */
+/* The library of `nnaccel run` derives a plug-in's path from the path of the library itself. */
 static void test_plugin(void **state)
 {
 	char whole[4096], path[4096];

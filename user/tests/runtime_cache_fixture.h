@@ -55,7 +55,10 @@ static inline uint32_t count(const char *what)
 	return n;
 }
 
-/* Asserts how many steps came from the cache, and how many log lines are warnings. */
+/*
+ * Asserts how many steps of models were prepared from the cache, and how many log lines are
+ * warnings.
+ */
 static inline void assert_logged(uint32_t hits, uint32_t warnings)
 {
 	if (count("prepared from the cache") != hits || count("warn:") != warnings)
@@ -107,7 +110,7 @@ static inline void remove_all(void)
 
 /* ---- how often the engine saves ---- */
 
-#define SAVE_NS UINT64_C(110000000)	/* time in which a user may save one cache entry */
+#define SAVE_NS UINT64_C(110000000)	/* time per saved cache entry of a user */
 #define SAVES_AT_ONCE 30		/* number of entries saved at once after a pause */
 
 /* Waits until the engine's limit on saves per time allows `entries` more saves. */
@@ -126,8 +129,8 @@ static inline void pace_saves(uint32_t entries)
 }
 
 /*
- * Sets token, environment and folder. Must be called before the library's first call, which reads
- * the environment.
+ * Sets the cache token, the environment and the folder of cache entries. Call this function before
+ * the first call of the library, because the first call reads the environment.
  */
 static inline void cache_fixture_init(void)
 {

@@ -48,7 +48,10 @@ static float weight(uint32_t unit, uint32_t input)
 	return (float)((unit * 7 + input * 3) % 11) - 5;
 }
 
-/* A constant that models add to each output, so that two models with the same arguments differ. */
+/*
+ * A constant that models add to each output, so that models with equal inputs and outputs can
+ * differ.
+ */
 static float added;
 
 static ANeuralNetworksModel *weights_model(uint32_t units)
@@ -137,7 +140,10 @@ static void run_at_once(const struct wishes *wishes)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Waits, after a compilation that may have saved an entry, until the device may save again. */
+/*
+ * Waits until the device may save a cache entry again, because the last compilation may have saved
+ * an entry.
+ */
 static void pace(void)
 {
 	if (getenv("NN_TEST_DEVICE"))
@@ -169,7 +175,10 @@ static void assert_hit(void)
 	assert_logged(1, 0);
 }
 
-/* Checks that a compilation succeeds without the cache, and logs one line with the reason. */
+/*
+ * Checks that a compilation succeeds without a cache entry, and logs one warning with the reason
+ * `why`.
+ */
 static void assert_miss(const struct wishes *wishes, const char *why)
 {
 	run_logged(wishes);
@@ -433,9 +442,10 @@ static void test_older_format(void **state)
 }
 
 /*
- * An application gives two models the same token. If both models have equal arguments, the second
- * model computes the results of the first model. If the arguments differ, nnapi-reference reports
- * the mistake at the compilation, and nnaccel at the execution.
+ * An application gives two models the same token. If both models of a token have equal arguments,
+ * the second model computes the results of the first model. If the models' arguments differ, the
+ * device nnapi-reference reports the mistake at the compilation, and the device nnaccel at the
+ * execution.
  */
 static void test_same_token(void **state)
 {
@@ -479,8 +489,8 @@ static void test_half_missing(void **state)
 }
 
 /*
- * Changes bits all over both files of an entry. The device nnapi-reference detects all changes; the
- * device nnaccel detects only changes in the model file.
+ * Changes bits in all regions of both files of a cache entry. The device nnapi-reference detects
+ * all changes; the device nnaccel detects only changes in the model file.
  */
 static void test_flipped_bits(void **state)
 {
@@ -526,7 +536,9 @@ static void test_bad_folders(void **state)
 	assert_hit();
 }
 
-/* A folder or another file that is not regular has the path of a cache file. */
+/*
+ * Tests a cache entry if the path of a cache file is a folder, or another file that is not regular.
+ */
 static void test_no_files(void **state)
 {
 	(void)state;
@@ -543,7 +555,7 @@ static void test_no_files(void **state)
 	remove_all();
 }
 
-/* Tests a full file system, if the process may mount one. */
+/* Tests the cache on a full file system, if the process may mount a file system. */
 static void test_full_disk(void **state)
 {
 	char fill[65536] = { 1 }, name[512];
@@ -573,7 +585,10 @@ static void test_full_disk(void **state)
 
 /* ---- Several processes ---- */
 
-/* Functions that child processes run, selected by name; each child opens its own device. */
+/*
+ * The following functions run in child processes, which select a function by name; each child opens
+ * its own device.
+ */
 static void child_run(void)
 {
 	run(&usual);
@@ -656,8 +671,8 @@ static void test_no_room(void **state)
 {
 	(void)state;
 	/*
-	 * The test is skipped on a device, where other files of the library would also exceed the
-	 * limit.
+	 * Skip the test with NN_TEST_DEVICE, because files of the library that are no cache files
+	 * would also exceed the limit.
 	 */
 	if (getenv("NN_TEST_DEVICE"))
 		skip();

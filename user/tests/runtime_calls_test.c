@@ -3,7 +3,7 @@
  * Makes NNAPI calls in random order. The test makes a few objects of each kind, makes valid and
  * invalid calls, and frees the objects in random order. The test finds faults that sanitizers
  * report, results that are not a ResultCode, and failing calls that return an object. The
- * environment variable NN_SEED selects another random order.
+ * environment variable NN_SEED selects another random order of calls.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static struct {
 	ANeuralNetworksMemoryDesc *descs[DESCS];
 	ANeuralNetworksMemory *memories[MEMORIES];
 	uint64_t random;
-	uint32_t succeeded;			/* successful executions of any kind */
+	uint32_t succeeded;			/* number of successful executions of any kind */
 } w;
 
 static uint32_t below(uint32_t n)
@@ -255,7 +255,7 @@ static void new_execution(void)
 	assert_int_equal(succeeds(result), *execution != NULL);
 	succeeds(ANeuralNetworksExecution_setReusable(*execution, below(2)));
 	succeeds(ANeuralNetworksExecution_setMeasureTiming(*execution, below(2)));
-	/* Only some executions get a loop timeout. */
+	/* Set a loop timeout for half of the executions. */
 	if (below(2))
 		succeeds(ANeuralNetworksExecution_setLoopTimeout(*execution, 1000000));
 	set_argument(*execution, 0, false, in);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests models that refer to other models: constants of all kinds at every depth, a model that two
- * operands reference, and time limits of loops.
+ * Tests models that refer to other models: constants of all kinds at every depth, a model to which
+ * two operands refer, and time limits of loops.
  */
 #define _GNU_SOURCE
 #include "runtime_fixture.h"
@@ -13,8 +13,8 @@ static const uint32_t dims[] = { ELEMENTS };
 static const uint32_t one[] = { 1 };
 
 /*
- * Makes out = x + constant. The constant has more than 128 bytes, and is either in `memory` or
- * copied from the pointer `values`.
+ * Makes out = x + constant. The added constant has more than 128 bytes, and is either in `memory`
+ * or copied from the pointer `values`.
  */
 static ANeuralNetworksModel *addition(const float *values, const ANeuralNetworksMemory *memory)
 {
@@ -42,8 +42,8 @@ static ANeuralNetworksModel *addition(const float *values, const ANeuralNetworks
 }
 
 /*
- * Makes out = condition ? yes(x) : no(x). The condition is an input if `constant` is NULL,
- * otherwise a constant.
+ * Makes out = condition ? yes(x) : no(x). The condition is an input of the model if `constant` is
+ * NULL, and otherwise the constant *constant.
  */
 static ANeuralNetworksModel *choice(const bool *constant, const ANeuralNetworksModel *yes,
 				    const ANeuralNetworksModel *no)

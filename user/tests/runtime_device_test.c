@@ -51,8 +51,8 @@ static void test_choice(void **state)
 	ANeuralNetworksCompilation_free(compilation);
 
 	/*
-	 * The runtime chooses the CPU for the preference for low power, also if the CPU is limited
-	 * to one thread.
+	 * If a compilation prefers low power, the runtime chooses the CPU, even if the CPU device
+	 * may use only one thread.
 	 */
 	for (int is_one = 0; is_one < 2; is_one++)
 		for (int preference = 0; preference < 3; preference++) {
@@ -90,8 +90,8 @@ static void slow_relaxed_scalars(struct nn_device_info *info)
 }
 
 /*
- * The device's costs depend on the operands' type. Costs of float32 also depend on whether the
- * model may compute in fp16.
+ * The device's costs depend on the operands' type. The device's costs of float32 operations also
+ * depend on whether the model may compute in fp16.
  */
 static void test_costs_of_types(void **state)
 {
@@ -122,8 +122,8 @@ static void test_costs_of_types(void **state)
 }
 
 /*
- * If a device cannot reach a model's constants, the runtime queries the device's support, but does
- * not let it prepare the model.
+ * If a device cannot reach a model's constants, the runtime queries which operations the device
+ * supports, but does not prepare the model on the device.
  */
 static void test_unreachable_constant(void **state)
 {
@@ -201,8 +201,8 @@ static void test_wishes_arrive(void **state)
 			    (timeout_ns == NS_PER_S ? clock_ns() + NS_PER_S : timeout_ns));
 		assert_null(accel.preparation.attributes);
 		/*
-		 * A model whose worker died is prepared again with the execution's deadline, but
-		 * otherwise with the compilation's settings.
+		 * If a model's worker died, an execution prepares the model again with the
+		 * execution's deadline and the compilation's other settings.
 		 */
 		memset(&accel.preparation, 0, sizeof(accel.preparation));
 		accel.worker++;
@@ -217,8 +217,8 @@ static void test_wishes_arrive(void **state)
 }
 
 /*
- * The device gets the settings of an execution, also in a burst. The default loop timeout of bursts
- * differs from the default of other executions.
+ * The device gets the settings of each execution, inside and outside of a burst. The default loop
+ * timeout of burst executions differs from the default loop timeout of other executions.
  */
 static void test_limits_arrive(void **state)
 {
@@ -365,8 +365,8 @@ static void test_sync_file(void **state)
 		{ NN_INVALID_ARGUMENT, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_BAD_DATA },
 		{ NN_DEAD_OBJECT, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_BAD_DATA },
 		/*
-		 * A shortage of memory or file descriptors may end, so the runtime does not store
-		 * this error of the fence.
+		 * A shortage of memory or file descriptors is temporary, so the runtime does not
+		 * store the shortage as the fence's result.
 		 */
 		{ NN_OUT_OF_MEMORY, ANEURALNETWORKS_OUT_OF_MEMORY, ANEURALNETWORKS_NO_ERROR },
 		{ NN_RESOURCE_EXHAUSTED_TRANSIENT, ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT,
@@ -431,8 +431,9 @@ static void test_sync_file(void **state)
 }
 
 /*
- * Makes a model t = a + b, u = t * a, v = u + b, out = v + t. Only the CPU computes products, so t
- * and u pass between the devices. If `rows` is 0, the number of rows is unknown.
+ * Makes a model t = a + b, u = t * a, v = u + b, out = v + t. Only the CPU device computes
+ * products, so the accelerator passes t to the CPU, and the CPU passes u to the accelerator. If
+ * `rows` is 0, the number of rows of the model's tensors is unknown.
  */
 static ANeuralNetworksModel *mixed_model(uint32_t rows)
 {
@@ -540,8 +541,8 @@ static int make_memory(ANeuralNetworksCompilation *compilation, bool output,
 }
 
 /*
- * The CPU and the accelerator read an input of mixed_model(). A memory for this input should be
- * memory that both devices can reach.
+ * The CPU and the accelerator read an input of mixed_model(). If two devices read an input, a
+ * memory for the input should be memory that both devices can access.
  */
 static void test_memory_of_two(void **state)
 {
@@ -580,8 +581,8 @@ static void test_memory_of_two(void **state)
 }
 
 /*
- * If the CPU replaces a device, the runtime copies the device's buffers for the CPU, and copies the
- * results back.
+ * If the CPU replaces a device, the runtime copies the device's buffers to memory for the CPU, and
+ * copies the results back to the buffers.
  */
 static void test_fallback_with_buffers(void **state)
 {
@@ -621,8 +622,8 @@ static void test_fallback_with_buffers(void **state)
 }
 
 /*
- * The runtime copies a buffer to another buffer through the process's memory. After a failed write,
- * the destination buffer is uninitialised.
+ * The runtime copies a buffer to another buffer through the process's memory. If writing the
+ * destination buffer fails, the destination buffer is uninitialised.
  */
 static void test_copies_of_buffers(void **state)
 {
@@ -660,7 +661,9 @@ static void test_copies_of_buffers(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Makes out = a * b + b: one step for the CPU, then one for the device. */
+/*
+ * Makes a model out = a * b + b, which has one step for the CPU and then one step for the device.
+ */
 static ANeuralNetworksModel *two_steps_model(void)
 {
 	enum { A, B, NONE, T, OUT, COUNT };
@@ -684,8 +687,9 @@ static ANeuralNetworksModel *two_steps_model(void)
 }
 
 /*
- * If a step fails on the device, and on the CPU because the device's memory cannot be written, the
- * CPU executes the whole model. The execution of the whole model may also fail.
+ * A step fails on the device, and also fails on the CPU, because the device's memory cannot be
+ * written. The CPU then executes the whole model. The CPU's execution of the whole model may fail,
+ * too.
  */
 static void test_fallback_of_whole(void **state)
 {
@@ -1039,7 +1043,7 @@ static void test_failing_to_execute(void **state)
 {
 	static const struct {
 		enum nn_status status;
-		int named;		/* result if the application named the device */
+		int named;		/* result of a compilation that names the device */
 		int any;		/* result if the CPU may replace the device */
 	} cases[] = {
 		{ NN_GENERAL_FAILURE, ANEURALNETWORKS_OP_FAILED, ANEURALNETWORKS_NO_ERROR },

@@ -61,7 +61,7 @@ static void test_null(void **state)
 		      ANeuralNetworksExecution_getOutputOperandDimensions(execution, 0, NULL));
 	assert_result(UNEXPECTED_NULL,
 		      ANeuralNetworksExecution_getDuration(NULL, 0, &duration));
-	/* Each of the next calls has one pointer that is NULL. */
+	/* Each of the following calls passes one NULL pointer. */
 	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_startComputeWithDependencies(
 					       NULL, NULL, 0, 0, &event));
 	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_startComputeWithDependencies(
@@ -159,13 +159,13 @@ static const uint32_t dims_open[] = { 0, 2 };
 
 struct argument_case {
 	const char *name;
-	bool open;			/* use the model with an unknown dimension */
+	bool open;			/* true: use the model with an unknown dimension */
 	int32_t index;
 	uint32_t rank;			/* rank in the argument's type; 0: no type given */
 	const uint32_t *dims;
 	size_t length;
-	int input;			/* expected result for an input */
-	int output;			/* expected result for an output */
+	int input;			/* expected result code for an input */
+	int output;			/* expected result code for an output */
 };
 
 #define OK ANEURALNETWORKS_NO_ERROR
@@ -274,8 +274,8 @@ static int set_typed(ANeuralNetworksExecution *execution, const struct type_case
 }
 
 /*
- * The type of an argument must be valid; its code, scale and zero point may differ from the operand
- * in the model.
+ * The type of an argument must be valid; the type's code, scale and zero point may differ from
+ * those of the operand in the model.
  */
 static void test_other_type(void **state)
 {
@@ -458,7 +458,10 @@ static void test_start_compute(void **state)
 	ANeuralNetworksEvent_free(event);
 }
 
-/* An execution leaves no memory allocated, except what the first thread keeps for later threads. */
+/*
+ * A freed execution leaves no memory allocated, except the memory that the first thread leaves for
+ * later threads.
+ */
 static void test_start_again(void **state)
 {
 	struct add_models *f = *state;

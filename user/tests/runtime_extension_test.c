@@ -246,7 +246,8 @@ static void test_operands(void **state)
 
 /*
  * A program that is not on the list of allowed programs gets neither types nor operations of
- * extensions. After it is listed, the program gets types and operations.
+ * extensions. A program gets types and operations of extensions after it is added to the list of
+ * allowed programs.
  */
 static void test_not_listed(void **state)
 {
@@ -362,8 +363,8 @@ static ANeuralNetworksCompilation *compile_cached(ANeuralNetworksModel *model)
 }
 
 /*
- * A model with extensions and a model without get different cache entries, even with the same
- * token.
+ * A model with extensions and a model without extensions get different cache entries, even if both
+ * models have the same token.
  */
 static void test_cached(void **state)
 {
@@ -450,8 +451,8 @@ static void test_supported(void **state)
 }
 
 /*
- * The reference device has no extensions, so it cannot compile the model instead of the device
- * nnaccel.
+ * The reference device has no extensions, so the reference device cannot compile the model in place
+ * of the device nnaccel.
  */
 static void test_no_device(void **state)
 {
@@ -466,7 +467,7 @@ static void test_no_device(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The device checks extension data, because the runtime cannot. */
+/* The device checks extension data, because the runtime cannot check them. */
 static void test_wrong_data(void **state)
 {
 	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant) - 1);
@@ -524,8 +525,8 @@ static void check_modulo(const struct results *r, int64_t modulus, int skip)
 }
 
 /*
- * Executes synchronously, in a burst and fenced, each with and without an attribute of the
- * execution.
+ * Executes the model synchronously, in a burst, and with a fence; each kind of execution runs with
+ * and without an attribute.
  */
 static void check_attributes(ANeuralNetworksCompilation *c, int64_t modulus)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Each allocation of libneuralnetworks and libnnaccel fails in turn, first alone and then together
- * with all later allocations. A call must return an error or succeed, without a crash or a leak,
- * and the same calls must succeed afterwards. The test uses nnapi-reference, or the device that
- * NN_TEST_DEVICE names. Each request to the kernel, which the test plays, also fails in turn. Each
- * failing call must log a reason, even if only an argument is invalid.
+ * with all later allocations. When an allocation fails, a call must return an error or succeed,
+ * without a crash or a leak. When the calls are repeated without failures, they must succeed. The
+ * test uses nnapi-reference, or the device that NN_TEST_DEVICE names. Each request to the kernel,
+ * which the test plays, also fails in turn. Each failing call must log a reason, even if only an
+ * argument is invalid.
  */
 #define _GNU_SOURCE
 #include <errno.h>
