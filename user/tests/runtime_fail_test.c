@@ -436,8 +436,8 @@ static unsigned int fail_each(const struct run *run, bool lasting)
 			continue;
 		}
 		/*
-		 * Memory may grow once, when the CPU replaces the device for the first time. A
-		 * second growth is a leak.
+		 * Memory may grow once, when the CPU replaces the device for the first time. If
+		 * memory grows twice, the library leaks memory.
 		 */
 		if (has_grown)
 			fail_msg("%s: allocation %u: not given back: %s", run->name, number,
@@ -630,7 +630,10 @@ static bool fail_requests(const struct run *run, int error)
 	return true;
 }
 
-/* Kernel requests fail in a child process, because the child has not searched for devices yet. */
+/*
+ * Kernel requests fail in a child process, because the child's library has not searched for devices
+ * yet.
+ */
 static void test_each_request(void **state)
 {
 	static const int errors[] = { EIO, ENOMEM, EINVAL, ETIMEDOUT, EPIPE, FAKE_REFUSES };
@@ -747,7 +750,7 @@ static void call_each(void)
 	REFUSE(ANeuralNetworksModel_setOperandExtensionData, NULL, 0, NULL, 0);
 }
 
-/* Exported functions that return no result code. */
+/* The exported functions that return no result code, so test_bad_arguments() need not call them. */
 static const char *const silent[] = {
 	"ANeuralNetworksBurst_free",
 	"ANeuralNetworksCompilation_free",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A fake accelerator for tests of libneuralnetworks: it replaces libnnaccel, adds only floats, and
- * is absent, fails or dies on demand. Only one file of a test may include this header.
+ * is absent, fails or dies if a test demands it. Only one file of a test may include this header.
  */
 #ifndef NN_TESTS_RUNTIME_FAKE_ACCEL_H
 #define NN_TESTS_RUNTIME_FAKE_ACCEL_H
@@ -24,19 +24,19 @@
 
 struct nna_device {
 	int number;
-	pid_t process;			/* the only process that may use the device */
+	pid_t process;			/* process that opened the device; others may not use it */
 };
 
 struct nna_memory {
 	atomic_int references;
 	void *base;
 	uint64_t size;
-	struct nna_memory *next;	/* list of freed memories, whose use faults */
+	struct nna_memory *next;	/* next freed memory; any use of a freed memory faults */
 };
 
 struct nna_prepared_model {
 	struct nna_device *device;
-	uint32_t worker;		/* number of the preparing worker */
+	uint32_t worker;		/* number of the worker that prepared the model */
 	struct nn_model *model;
 	struct nna_memory **memories;
 	struct nn_pool *pools;
@@ -51,7 +51,8 @@ struct nna_buffer {
 };
 
 /*
- * The behaviour that a test demands of the accelerator, and the requests that the accelerator got.
+ * The settings by which a test controls the accelerator, and counters of the accelerator's
+ * requests.
  */
 static struct {
 	enum nn_status supported_status;
@@ -70,7 +71,10 @@ static struct {
 	uint32_t unreachable;		/* unreachable memories of the last queried model */
 	bool has_buffers;		/* true: the device can allocate buffers */
 	uint32_t tokens;		/* token of the next buffer, from 1 */
-	/* Tokens of the last execution; an execution with tokens computes nothing. */
+	/*
+	 * Buffer tokens of the last execution; the accelerator computes nothing if an execution has
+	 * tokens.
+	 */
 	uint32_t num_tokens, asked_tokens[3];
 	uint32_t num_memories;
 	uint32_t refused_buffers;
@@ -78,7 +82,7 @@ static struct {
 	float frequency, output_frequency;
 	uint32_t buffers_read;		/* number of calls */
 	uint32_t buffers_written;
-	/* Numbers of the next reads, and of the next writes, of buffers that fail. */
+	/* Numbers of reads of buffers and of writes to buffers that fail next. */
 	uint32_t failing_reads, failing_writes;
 	void (*at_list)(void);		/* called when the library lists devices, or NULL */
 	uint64_t loop_timeout_ns;
@@ -91,12 +95,12 @@ static struct {
 	bool saw_cache;			/* true: the last preparation had cache files */
 	bool is_absent;			/* true: the accelerator does not exist */
 	bool is_offline;		/* true: the device has no engine */
-	uint32_t offline_looks;		/* how many of the next calls find no engine */
+	uint32_t offline_looks;		/* number of next calls that find no engine */
 	bool keeps_dying;		/* true: every execution kills its worker */
-	bool has_fences;		/* true: supports fences; executions end immediately */
+	bool has_fences;		/* true: fences are supported; executions end at once */
 	enum nn_status sync_file_status;	/* status of requests for a hardware fence */
 	uint32_t sync_files;		/* number of requests for a hardware fence */
-	bool refuses_times;		/* true: reports no times of operations */
+	bool refuses_times;		/* true: accelerator reports no times of operations */
 	int64_t lies_ns;		/* error that is added to reported times */
 	/*
 	 * Times of operations that the accelerator reports, relative to the execution's begin in
@@ -110,7 +114,7 @@ static struct {
 	uint32_t opened;		/* number of device handles open in this process */
 	uint32_t asked_for_info;	/* times */
 	void (*at_info)(struct nn_device_info *info);	/* changes the device's info, or NULL */
-	atomic_uint worker;		/* number of the living worker; others are dead */
+	atomic_uint worker;		/* number of the living worker; other workers are dead */
 } accel;
 
 /* Device handles. A closed handle stays valid, because models refer to it. */
@@ -428,7 +432,7 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 		p->memories[i]->references++;
 		p->pools[i] = (struct nn_pool){ memories[i]->base, memories[i]->size };
 	}
-	/* Structures that may grow begin with their size. */
+	/* The model and the options are structures that begin with the structure's size. */
 	assert_int_equal(model->size, sizeof(*model));
 	assert_int_equal(options->size, sizeof(*options));
 	accel.saw_cache = options->cache;
@@ -577,7 +581,7 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 	}
 	for (i = 0; i < request->num_outputs; i++) {
 		const struct nna_argument *arg = &request->outputs[i];
-		/* An output in a device buffer always fits. */
+		/* An output in a device buffer always fits into the buffer. */
 		bool fits = arg->pool >= request->num_memories || arg->length >= 16;
 
 		results->shapes[i] = (struct nna_output_shape){ 2, { 2, 2 }, fits };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Common functions for tests of the runtime: small models, and macros that call a function and
- * check its result.
+ * check the function's result.
  */
 #ifndef NN_TESTS_RUNTIME_FIXTURE_H
 #define NN_TESTS_RUNTIME_FIXTURE_H
@@ -108,7 +108,7 @@ static inline const ANeuralNetworksDevice *nnaccel_device(void)
 	return device;
 }
 
-/* Compiles for all devices or, if `by_name` is set, for the CPU. */
+/* Compiles a model for the CPU if `by_name` is set, and otherwise for all devices. */
 static inline ANeuralNetworksCompilation *compile(ANeuralNetworksModel *model, bool by_name)
 {
 	const ANeuralNetworksDevice *device = cpu_device();

@@ -130,7 +130,8 @@ static void test_lock(void **state)
 
 /*
  * Calls of DMA_BUF_IOCTL_SYNC: "w0 " begins an access for writing to file 0, and "W0 " ends the
- * access. The letter is "r" for reading, and "b" for reading and writing.
+ * access. An access for reading has the letter "r", and an access for reading and writing the
+ * letter "b".
  */
 static struct {
 	bool is_on;
@@ -170,15 +171,15 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 }
 
 /*
- * A lock begins an access to each file, and the last unlock ends all accesses. A lock that fails
- * ends the accesses that it has begun.
+ * A lock begins an access to each file, and the last unlock ends all accesses. A failing lock ends
+ * all accesses that the lock has begun.
  */
 static void test_exporters(void **state)
 {
 	enum { READ = AHARDWAREBUFFER_USAGE_CPU_READ_OFTEN, WRITE = AHARDWAREBUFFER_USAGE_CPU_WRITE_RARELY };
 	static const struct {
 		const char *name;
-		uint64_t usages[2];	/* usages of two locks; 0: no lock */
+		uint64_t usages[2];	/* usage of each of two locks; 0: no lock */
 		int fails, error;
 		int results[2], unlocked;
 		const char *calls;
@@ -236,8 +237,8 @@ static void test_exporters(void **state)
 }
 
 /*
- * Locking a part of a buffer fails unless the part lies within the buffer. The whole buffer is also
- * a valid part.
+ * Locking a part of a buffer fails unless the part lies within the buffer. Locking a part that is
+ * the whole buffer succeeds.
  */
 static void test_parts(void **state)
 {
@@ -547,8 +548,8 @@ static void test_images(void **state)
 	((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
 /*
- * The image formats that Documentation/memory.rst lists. The array `planes` has the number of rows
- * of each plane, and the bytes of a row.
+ * The image formats that Documentation/memory.rst lists. The array `planes` has, for each plane,
+ * the number of rows and the number of bytes of a row.
  */
 static const struct plane_case {
 	const char *name;
@@ -556,8 +557,8 @@ static const struct plane_case {
 	struct { uint32_t rows, row_bytes; } planes[NNA_HARDWARE_PLANES];
 	uint32_t size;
 	/*
-	 * Expected planes of Y, Cb and Cr from AHardwareBuffer_lockPlanes(), with the bytes before
-	 * the first sample and between two samples.
+	 * Expected planes of Y, Cb and Cr from AHardwareBuffer_lockPlanes(), with the number of
+	 * bytes before the first sample and the distance of two samples.
 	 */
 	struct { uint32_t plane, offset, step; } samples[3];
 } plane_cases[] = {
@@ -637,7 +638,8 @@ static uint8_t *planar_row(const struct planar *p, uint32_t plane, uint32_t row)
 
 /*
  * If `set` is true, writes increasing numbers, from `from` on, to the planes' bytes in the order of
- * the tensor. If `set` is false, checks that the planes have the increasing numbers.
+ * the tensor. If `set` is false, checks that the planes' bytes are increasing numbers from `from`
+ * on.
  */
 static void planar_bytes(const struct planar *p, const struct plane_case *c, uint8_t from, bool set)
 {

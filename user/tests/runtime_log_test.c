@@ -109,7 +109,7 @@ static const char *failing_call(const char *level)
 	return log_of(level, refused_operand);
 }
 
-/* Compiles twice for all devices; the CPU is the only device. */
+/* Compiles a model twice for all devices; the CPU is the only device. */
 static void compile_twice(void)
 {
 	for (int i = 0; i < 2; i++) {
@@ -129,7 +129,8 @@ static void compile_by_name(void)
 }
 
 /*
- * If the CPU computes although the program did not name the CPU, the log says why, but only once.
+ * If the CPU computes although the program did not name the CPU, the log has the reason exactly
+ * once.
  */
 static void test_on_the_cpu(void **state)
 {
@@ -222,7 +223,7 @@ static void test_function(void **state)
 	assert_null(strstr(own + 25, "error|"));
 }
 
-/* A call stores an error in the caller's buffer for errors at each log level. */
+/* At each log level, a failing call stores its error message in the caller's buffer for errors. */
 static void kept_errors(void)
 {
 	char kept[24] = "before", whole[256];

@@ -144,8 +144,8 @@ static void test_argument_ranges(void **state)
 }
 
 /*
- * The error that an argument is already set has priority over a wrong length, but not over a range
- * outside of the memory.
+ * If an argument is already set, this error has priority over a wrong length. The error of a range
+ * outside of the memory has priority over both errors.
  */
 static void test_argument_twice(void **state)
 {
@@ -317,7 +317,7 @@ static void test_unknown_size(void **state)
 	ANeuralNetworksMemoryDesc_free(desc);
 }
 
-/* Makes a memory for input 0 and output 0 of the compilation. */
+/* Makes a device memory for input 0 and output 0 of a compilation. */
 static ANeuralNetworksMemory *domain_memory(struct add_models *f)
 {
 	ANeuralNetworksMemoryDesc *desc;
@@ -474,7 +474,7 @@ static void test_state_first(void **state)
 }
 
 /*
- * A copy that is refused because of its source or its shape also makes the destination memory
+ * If a copy is refused because of the source memory or the shape, the destination memory becomes
  * uninitialised.
  */
 static void test_refused_copies(void **state)

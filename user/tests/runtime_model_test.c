@@ -342,7 +342,7 @@ static void test_identify_again(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Calls each function that changes a model, and checks that the finished model rejects it. */
+/* Calls each function that changes a model, and checks that the finished model rejects the call. */
 static void assert_immutable(ANeuralNetworksModel *model)
 {
 	const ANeuralNetworksOperandType type = scalar_type(ANEURALNETWORKS_INT32);
@@ -411,8 +411,8 @@ static ANeuralNetworksModel *tensors_model(uint32_t count)
 }
 
 /*
- * A test case: a graph of sums of tensors, whose tensors 1 and 2 are inputs. If `output` is 0, the
- * model has no output.
+ * A test case has a graph of sums of tensors; tensors 1 and 2 are the graph's inputs. If `output`
+ * is 0, the model has no output.
  */
 struct graph_case {
 	const char *name;
@@ -459,8 +459,8 @@ static void test_graphs(void **state)
 
 /*
  * Tests a chain of sums whose operands and operations are added in random order. The runtime must
- * compute each sum after its inputs. Each sum adds the two sums before it; the first two sums also
- * use the model's input and zeros.
+ * compute a sum after the inputs of the sum. Each sum adds the two preceding sums; the first two
+ * sums also use the model's input and zeros.
  */
 static void test_any_order(void **state)
 {
@@ -704,8 +704,8 @@ static void test_extensions(void **state)
 }
 
 /*
- * A program can use the project's own extension even if no device has it, and if the program is not
- * listed.
+ * A program can use the project's own extension even if no device has the extension, and even if
+ * the program is not on the list of allowed programs.
  */
 static void test_own_extension(void **state)
 {

@@ -45,8 +45,8 @@ static bool looks_after(uint64_t ns)
 }
 
 /*
- * Runs in a child process; returns its exit status. The pauses between searches for devices double
- * from 0.1 s to 5 s.
+ * Runs in a child process, and returns the exit status of the child. The pauses between searches
+ * for devices double from 0.1 s to 5 s.
  */
 static int look_on(void)
 {
@@ -142,7 +142,7 @@ static void test_fork_in_first_call(void **state)
 	accel.is_absent = false;
 }
 
-/* This test adds the accelerator to the list of devices for the tests after it. */
+/* After this test, the accelerator is in the list of devices for all later tests. */
 static void test_appears(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -280,7 +280,9 @@ static void test_keeps_dying(void **state)
 	accel.keeps_dying = true;
 	assert_result(DEAD_OBJECT, compute_sum(c));
 	assert_int_equal(accel.prepared, 2);
-	/* Executions during the pause, here a hundred, do not prepare the model again. */
+	/*
+	 * Executions during the pause before the third preparation do not prepare the model again.
+	 */
 	set_clock_rate(0);
 	for (int i = 0; i < 100; i++)
 		assert_result(DEAD_OBJECT, compute_sum(c));
@@ -290,7 +292,10 @@ static void test_keeps_dying(void **state)
 	while (compute_sum(c) != ANEURALNETWORKS_NO_ERROR)
 		usleep(1000);
 	set_clock_rate(1);
-	/* After a successful execution, the next preparation needs no pause. */
+	/*
+	 * If a worker dies after a successful execution, the next preparation begins without a
+	 * pause.
+	 */
 	accel.worker++;
 	assert_ok(compute_sum(c));
 	ANeuralNetworksCompilation_free(c);
@@ -348,8 +353,8 @@ static void *compute_in_thread(void *compilation)
 }
 
 /*
- * While the device has no engine, the CPU executes if the compilation allows the CPU, without
- * waiting for an engine.
+ * While the device has no engine, the CPU executes models without waiting for an engine, if the
+ * compilation allows the CPU.
  */
 static void test_engine_comes_back(void **state)
 {
@@ -412,8 +417,8 @@ static void test_engine_is_restarted(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		accel.worker++;
 		/*
-		 * The execution finds no engine, and the first search during its wait also finds no
-		 * engine.
+		 * The execution finds no engine, and the first search while the execution waits
+		 * finds no engine.
 		 */
 		accel.offline_looks = 2;
 		accel.execute_status = cases[i].status;
@@ -483,7 +488,7 @@ static void *compute_on(void *compilation)
 	return compilation;
 }
 
-/* Workers die while several threads execute; each execution must succeed nevertheless. */
+/* Workers die while several threads execute models; each execution must succeed nevertheless. */
 static void test_dies_under_load(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);

@@ -54,8 +54,8 @@ static void in_child(const char *variable, const char *value, void (*calls)(void
 }
 
 /*
- * Maximum bytes that one call of write() writes; 0: no limit. If there is a limit, every second
- * write() fails with EINTR.
+ * Maximum number of bytes that one call of write() writes; 0: no limit. If `most_bytes` is not 0,
+ * every second write() fails with EINTR.
  */
 static size_t most_bytes;
 
@@ -107,7 +107,7 @@ struct event {
 	const char *rest;
 };
 
-/* A thread of the trace, with the slices that have begun but not ended. */
+/* A thread in the trace, with the names of the slices that have begun and have not ended. */
 struct track {
 	int pid, tid;
 	double us;
@@ -347,7 +347,7 @@ static void run_in_two(void)
 		_exit(1);
 }
 
-/* Runs while write() accepts only one byte at a time. */
+/* Runs models on the device while write() accepts only one byte at a time. */
 static void run_by_bytes(void)
 {
 	most_bytes = 1;
@@ -378,7 +378,7 @@ static void run_late(void)
 	run_on_device();
 }
 
-/* Runs with an engine that reports an operation that ends before it begins. */
+/* Runs a model on an engine that reports an operation whose end is before its begin. */
 static void run_backwards(void)
 {
 	accel.times[0].begin_ns = 2 * OPERATION_NS;
@@ -455,7 +455,10 @@ static void test_events(void **state)
 	}
 }
 
-/* "%p" is replaced by the process id. A second program appends to the file of the first program. */
+/*
+ * The library replaces "%p" in the name of a trace file by the process id. A second program appends
+ * its events to the trace file of the first program.
+ */
 static void test_files(void **state)
 {
 	char name[64];
@@ -509,7 +512,10 @@ static void run_and_count_blocks(void)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Each execution copies 16 bytes of each input to the device, and 16 bytes of the output back. */
+/*
+ * Each execution copies 16 bytes of each input to the device, and copies 16 bytes of the output
+ * from the device.
+ */
 static void test_report(void **state)
 {
 	(void)state;
@@ -575,8 +581,8 @@ static void test_report_of_child(void **state)
 }
 
 /*
- * Runs with an engine that executes a rewritten model, so that it reports no times of the model's
- * operations.
+ * Runs a model on an engine that executes a rewritten model, and so reports no times of the
+ * original model's operations.
  */
 static void run_other_form(void)
 {
@@ -586,8 +592,8 @@ static void run_other_form(void)
 }
 
 /*
- * Executes (a + b) + b. The engine reports `num_times` times of the two operations, which take 1
- * and 3 us.
+ * Executes the model (a + b) + b. The engine reports times of `num_times` operations; the two
+ * operations take 1 and 3 us.
  */
 static void run_two(uint32_t num_times)
 {
@@ -639,7 +645,7 @@ static void run_one_of_two(void)
 	run_two(1);
 }
 
-/* Runs with an engine that reports the time of an operation that the model does not have. */
+/* Runs a model on an engine that reports the time of an operation that the model does not have. */
 static void run_without_times(void)
 {
 	accel.times[0].index = 1;

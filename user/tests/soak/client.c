@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A client process of the soak test. Clients of different kinds use different calls to execute
- * models. A client repeatedly opens the device, prepares random graphs, executes them, compares the
- * outputs with the reference kernels, and closes everything.
+ * models. A client repeatedly opens the device, prepares and executes random graphs, compares the
+ * outputs with the reference kernels, and closes the device.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,7 @@
 #include "tests/soak/soak.h"
 
 #define ALIGN		64
-#define MODELS		4	/* number of models in a client's life */
+#define MODELS		4	/* number of models that a client prepares in one life */
 #define MOST		400	/* maximum number of executions of one model */
 #define RATIOS		7	/* number of elements in the extension's model */
 #define KEPT		40	/* number of graphs that a caching client uses repeatedly */
@@ -70,7 +70,7 @@ struct job {
 	uint32_t num_outputs;
 	uint32_t sizes[MAX_OUTPUTS];
 	void *right[MAX_OUTPUTS];
-	void *seen[MAX_OUTPUTS];	/* first outputs, which further outputs must equal */
+	void *seen[MAX_OUTPUTS];	/* first outputs; all later outputs must equal them */
 	struct nna_argument in, out[MAX_OUTPUTS];
 	struct nna_memory *memories[2];
 	uint32_t tokens[1 + MAX_OUTPUTS];
@@ -97,16 +97,16 @@ static _Noreturn void fail(const char *what, const char *why)
 }
 
 /*
- * Returns true if a call succeeded. A failed call ends the client, unless the soak allows calls to
- * fail.
+ * Returns true if a call succeeded. If a call failed, ends the client, unless the soak test allows
+ * calls to fail.
  */
 static bool good(const char *what, enum nn_status status)
 {
 	if (!status)
 		return true;
 	/*
-	 * NN_MISSED_DEADLINE_TRANSIENT is allowed, because on a slow machine the module's time
-	 * limit for a fence may pass.
+	 * A call may fail with NN_MISSED_DEADLINE_TRANSIENT, because on a slow machine the module's
+	 * time limit for a fence may pass.
 	 */
 	if (!soak->disturbed && status != NN_MISSED_DEADLINE_TRANSIENT)
 		fail(what, err.message);
@@ -256,8 +256,8 @@ static bool prepare_graph(struct job *j)
 /* ---- memory ---- */
 
 /*
- * Opens a frame, which is memory of another driver or, if the machine has no such driver, of
- * another context.
+ * Opens a frame. The frame is memory of another driver, or memory of another context if the machine
+ * has no such driver.
  */
 static bool open_frame(struct job *j)
 {
@@ -418,7 +418,7 @@ static void sync_frame(struct job *j, uint64_t flags)
 		fail("a frame's access", strerror(errno));
 }
 
-/* Before an execution, writes the input, and overwrites the outputs. */
+/* Prepares the memory for an execution: writes the input, and overwrites old outputs. */
 static bool before(struct job *j)
 {
 	if (j->frame) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kills parts of the engine and clients while the soak's clients work. Keepers, workers and clients
- * also die while a broker starts, and half of the brokers die during their own start.
+ * Kills processes of the engine and clients while the soak's clients work. The soak kills keepers,
+ * workers and clients even while a broker starts, and kills half of the brokers during the broker's
+ * own start.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -10,9 +11,9 @@
 #include "base/clock.h"
 #include "tests/soak/soak.h"
 
-/* Executions of all clients before a running broker is killed. */
+/* Number of executions that all clients together must do before a running broker is killed. */
 #define SERVED		10
-/* Maximum difference between the numbers of kills of two parts. */
+/* Maximum difference between the numbers of kills of two kinds of processes. */
 #define AHEAD		3
 /* Time without an execution after which the engine counts as failed. */
 #define NEVER_NS	(120 * NS_PER_S)
@@ -32,15 +33,15 @@ static const struct {
 static struct kills_options options;
 static unsigned int kills[PARTS], early_kills, gave_up;
 static uint64_t next_kill;		/* time of the next kill of a part other than the broker */
-/* Number of executions at the time of the last kill; used if options.wanted is 0. */
+/* Number of executions at the time of the last kill; this number is used if options.wanted is 0. */
 static unsigned long long had_executed;
 
 /* The engine. */
 static pid_t command;			/* the running command that starts the broker */
-static bool down;			/* the broker was killed since `command` began */
-static bool hurt;			/* another part was killed since `command` began */
-static bool early;			/* the starting broker is to be killed at early_at */
-static uint64_t early_at;		/* time of the early kill */
+static bool down;			/* true: the broker was killed since `command` began */
+static bool hurt;			/* true: another process was killed since `command` began */
+static bool early;			/* true: kill the starting broker at early_at */
+static uint64_t early_at;		/* time at which to kill the starting broker */
 static uint64_t began_at, ready_at;
 static uint64_t start_ns = NS_PER_S;	/* time that the last start of the engine took */
 static unsigned long long served_before;
@@ -105,8 +106,8 @@ static bool kill_broker(void)
 	early_kills += command != 0;
 	down = true;
 	/*
-	 * If the start command is still running, it fails now, and kills_ended() starts another
-	 * command.
+	 * If the start command is still running, the command fails now, and kills_ended() starts
+	 * another command.
 	 */
 	if (!command)
 		start_engine();

@@ -15,8 +15,8 @@
 #define CGROUP "/sys/fs/cgroup/nnacceld/"
 
 /*
- * The sampled values and their allowed growth. The module's gauges may not grow: after a round each
- * gauge must have its value from before the round.
+ * The sampled values, with the allowed growth of each value. The module's gauges may not grow:
+ * after a round each gauge must have its value from before the round.
  */
 const struct soak_value soak_values[SOAK_VALUES] = {
 	{ "contexts", 0, 0 },
@@ -24,7 +24,10 @@ const struct soak_value soak_values[SOAK_VALUES] = {
 	{ "commands", 0, 0 },
 	{ "pool-KiB", 0, 0 },
 	{ "slab-KiB", 5, 2048 },		/* SUnreclaim */
-	/* Memory of the engine's cgroup; the number of idle workers may differ by one. */
+	/*
+	 * Memory of the engine's cgroup, which may change because the number of idle workers may
+	 * differ by one.
+	 */
 	{ "engine-KiB", 5, 8192 },
 	{ "engine-threads", 20, 64 },		/* including idle workers */
 	{ "broker-fds", 0, 8 },

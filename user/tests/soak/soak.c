@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Puts the device under load for a long time, in rounds. Ten clients of different kinds compare
- * their outputs with the reference kernels. All clients end before the next round begins. The
- * resources of the module, the kernel and the engine must not grow from round to round. See --help.
- * This test needs root, in a VM (make soak).
+ * Puts the device under load for a long time; the load is divided into rounds. Ten clients of
+ * different kinds compare their outputs with the reference kernels. All clients of a round end
+ * before the next round begins. The resources of the module, the kernel and the engine must not
+ * grow from round to round. See --help. This test needs root, in a VM (make soak).
  */
 #include <errno.h>
 #include <getopt.h>
@@ -32,8 +32,8 @@
  */
 #define OTHERS_MODELS	100
 /*
- * Maximum time for which a call waits for a worker; long, because workers start slowly on a busy
- * machine.
+ * Maximum time for which a call waits for a worker. The time is long, because workers start slowly
+ * on a busy machine.
  */
 #define WORKER_WAIT_MS	600000
 
@@ -218,8 +218,8 @@ static void write_sample(bool is_rest)
 }
 
 /*
- * Returns a running client that has done no work since `before` was taken, or -1 if each client has
- * worked.
+ * Returns a running client that has done no work since `before` was measured; -1 if each client has
+ * done work.
  */
 static int find_idle(const unsigned long long before[SOAK_KINDS])
 {
@@ -230,8 +230,8 @@ static int find_idle(const unsigned long long before[SOAK_KINDS])
 }
 
 /*
- * Runs the clients of a round for the round's time, and until each client has done some work. A
- * failed client ends the round.
+ * Runs the clients of a round for the round's time, and until each client has done some work. If a
+ * client fails, the round ends early.
  */
 static void load(unsigned int round)
 {
@@ -300,7 +300,7 @@ static bool rest(const struct summary *before, struct soak_sample *sample, const
 	*why = "the module's counters are those of before the round";
 	if (!summary_settles(before))
 		return false;
-	/* Workers of ended clients, and the keeper, end some time after the clients. */
+	/* The workers of ended clients and the keeper end some time after the clients. */
 	usleep(1500000);
 	*why = "the compilation cache is whole";
 	fflush(NULL);

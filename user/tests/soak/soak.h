@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Common declarations of the soak test: client processes, counters that they share with the soak
- * program, and samples.
+ * Common declarations of the soak test: client processes, counters that clients and the soak
+ * program share, and samples.
  */
 #ifndef NN_TESTS_SOAK_SOAK_H
 #define NN_TESTS_SOAK_SOAK_H
@@ -30,8 +30,11 @@ struct soak_client {
 
 struct soak {
 	atomic_bool stop;
-	bool disturbed;	/* calls may fail: the engine is killed or lacks resources */
-	/* One of `kill_one_in` executions kills its client; 0: no execution. */
+	bool disturbed;	/* true: calls may fail, because the engine is killed or lacks resources */
+	/*
+	 * One of `kill_one_in` executions kills the executing client; 0: no execution kills a
+	 * client.
+	 */
 	unsigned int kill_one_in;
 	char folder[64];		/* folder of cache files */
 	struct soak_client clients[SOAK_KINDS];
@@ -54,7 +57,10 @@ bool soak_kill(const char *name);
 
 struct kills_options {
 	unsigned int spacing_ms;	/* time between two kills; 0: no kills */
-	/* Number of keepers, of workers, of clients and of brokers to kill; 0: no fixed number. */
+	/*
+	 * Number of processes of each kind (keeper, worker, client, broker) to kill; 0: no fixed
+	 * number.
+	 */
 	unsigned int wanted;
 	const char *restart;		/* command that starts the engine, or NULL */
 };
@@ -62,7 +68,7 @@ struct kills_options {
 void kills_begin(const struct kills_options *options);
 
 /*
- * Kills a part of the engine or a client if the next kill is due. The array `clients` has the
+ * Kills a process of the engine or a client if the next kill is due. The array `clients` has the
  * process id of each kind of client, or 0 if no such client runs. Returns false if the engine no
  * longer serves.
  */

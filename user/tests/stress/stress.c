@@ -6,10 +6,11 @@
  * attacks on the device, or the named attacks, for SECONDS each (default 60). During an attack,
  * user B repeatedly opens the device, prepares a model and executes it, and root requests the
  * device's description. Before each attack, A's processes compute for SECONDS without the device,
- * which shows how much a busy machine alone slows B. Before A computes, and after the attack, A is
- * quiet for a third of SECONDS. The test prints a table of B's times in all phases, and a TAP line
- * for each attack, which passes if B and root were never refused. The test needs root, in a VM
- * (make stress) with nnacceld. Each user has a separate cgroup, as after a login.
+ * which shows how much a busy machine alone slows B. User A does nothing for a third of SECONDS
+ * before its processes compute, and again after the attack. The test prints a table of B's times in
+ * all phases, and a TAP line for each attack, which passes if B and root were never refused. The
+ * test needs root, in a VM (make stress) with nnacceld. Each user has a separate cgroup, as after a
+ * login.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -58,7 +59,7 @@ enum { OP_ADD = 0, OP_MUL = 18, OP_REDUCE_MAX = 77, OP_FILL = 100 };
 
 enum step { OPEN, PREPARE, EXECUTE, STEPS };
 
-/* The results of all processes, in memory that the processes share. */
+/* The results of all processes; the processes share this memory. */
 static struct shared {
 	atomic_bool stop;
 	atomic_uint tries, refused;		/* A's */
@@ -68,13 +69,13 @@ static struct shared {
 	uint32_t samples[STEPS][MAX_SAMPLES];	/* us */
 } *shared;
 
-/* B's times in one phase, in us. */
+/* Times of user B's steps in one phase of an attack, in us. */
 struct times {
 	unsigned int count;
 	uint32_t samples[STEPS][MAX_SAMPLES];
 };
 
-/* B's times while A is quiet: before an attack, and after it. */
+/* Times of user B's steps while user A is quiet: before an attack, and after the attack. */
 static struct times quiet[2];
 
 static void die(const char *what)
@@ -211,17 +212,14 @@ static enum nn_status prepare_huge(struct nna_device *device, struct nna_prepare
 
 /* ---- A's attacks: the test repeats each attack ---- */
 
-/* Loads the CPU without the device. */
+/* Keeps the CPU busy without using the device. */
 static void compute(void)
 {
 	for (volatile int i = 0; i < 1000000; i++)
 		;
 }
 
-/*
- * Fills newly allocated memory, and so uses as much memory as compute_huge(), but without the
- * device.
- */
+/* Fills newly allocated memory: uses as much memory as compute_huge(), without using the device. */
 static void fill_memory(void)
 {
 	const size_t count = 1 << 25;
@@ -254,7 +252,7 @@ static struct nna_device *take(void)
 	return NULL;
 }
 
-/* Opens one more context, and keeps it open; stops at HELD contexts. */
+/* Opens one more context and keeps this context open, until HELD contexts are open. */
 static void hold(void)
 {
 	static int held;
@@ -346,7 +344,7 @@ static void compute_huge(void)
 static const struct attack {
 	const char *name;
 	void (*act)(void);
-	void (*peer)(void);		/* causes an equal load without the device */
+	void (*peer)(void);		/* function that causes an equal load without the device */
 	bool crash;			/* true: another process crashes A's workers */
 } attacks[] = {
 	{ "open and hold", hold, compute, false },
@@ -518,7 +516,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Sorts samples. Returns the quantile `tenths` / 10, or 0 without samples. */
+/* Sorts samples. Returns the samples' quantile `tenths` / 10, or 0 if there are no samples. */
 static double quantile(uint32_t *samples, unsigned int count, unsigned int tenths)
 {
 	if (!count)
@@ -550,7 +548,7 @@ static void print_head(unsigned int seconds)
 
 /*
  * Lets A's processes call `act` for some seconds, or do nothing if `act` is NULL, while B and root
- * use the device. The results are in *shared.
+ * use the device. Stores the results of A, B and root in *shared.
  */
 static void blow(void (*act)(void), bool crash, unsigned int seconds)
 {
@@ -577,8 +575,8 @@ static void blow(void (*act)(void), bool crash, unsigned int seconds)
 }
 
 /*
- * Copies the results of blow(), and failures of B and root to `message`. Returns true if B and root
- * had no failures.
+ * Copies the times that blow() measured to `times`, and copies failures of B and root to `message`.
+ * Returns true if B and root had no failures.
  */
 static bool take_times(struct times *times, char message[200])
 {
@@ -602,8 +600,8 @@ static double ratio(double a, double b)
 }
 
 /*
- * Prints B's times, a line for each step. The output continues the current line, and does not end
- * the last line.
+ * Prints user B's times, with one line for each step. The output begins on the current line, and
+ * the last line has no newline at the end.
  */
 static void print_times(struct times *alone, struct times *during)
 {
