@@ -17,7 +17,7 @@
 #include "plan/internal.h"
 #include "plan/kernels/isa.h"
 
-enum { COUNT = 64 };			/* more elements than a vector of any instruction set has */
+enum { COUNT = 64 };			/* longer than the vectors of all instruction sets */
 
 static struct model_builder built;
 

@@ -882,7 +882,7 @@ static void test_reasons(void **state)
 static void test_declared_shapes(void **state)
 {
 	static const struct {
-		uint32_t rows, columns;		/* given output shape; 0 and 0: no type is given */
+		uint32_t rows, columns;		/* type of the output; 0 and 0: no type is given */
 		int result;
 	} cases[] = {
 		{ 0, 0, ANEURALNETWORKS_NO_ERROR }, { 2, 2, ANEURALNETWORKS_NO_ERROR },
@@ -1044,7 +1044,7 @@ static void test_failing_to_execute(void **state)
 	static const struct {
 		enum nn_status status;
 		int named;		/* result of a compilation that names the device */
-		int any;		/* result if the CPU may replace the device */
+		int any;		/* result of a compilation for any device */
 	} cases[] = {
 		{ NN_GENERAL_FAILURE, ANEURALNETWORKS_OP_FAILED, ANEURALNETWORKS_NO_ERROR },
 		{ NN_INVALID_ARGUMENT, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_NO_ERROR },

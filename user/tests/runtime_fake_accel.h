@@ -68,7 +68,7 @@ static struct {
 	uint32_t allocated;		/* number of memories allocated so far */
 	uint32_t freed;			/* number of memories freed so far */
 	bool refuses_imports;		/* true: the device cannot reach imported memories */
-	uint32_t unreachable;		/* unreachable memories of the last queried model */
+	uint32_t unreachable;		/* memories out of reach in the last queried model */
 	bool has_buffers;		/* true: the device can allocate buffers */
 	uint32_t tokens;		/* token of the next buffer, from 1 */
 	/*

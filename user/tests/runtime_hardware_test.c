@@ -136,7 +136,7 @@ static void test_lock(void **state)
 static struct {
 	bool is_on;
 	char calls[64];
-	int fails;			/* number of the call that fails, from 1; 0: none */
+	int fails;			/* call that fails, counted from 1; 0: no call fails */
 	int error;
 	ino_t first;			/* inode of file 0 */
 } sync_calls;

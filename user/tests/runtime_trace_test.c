@@ -120,7 +120,7 @@ static struct {
 	struct track tracks[MAX_TRACKS];
 	unsigned int num_tracks, processes;
 	unsigned int adds, queues, engines, flows, fallbacks, fenced;
-	char flow[64], async[64];	/* id of the open flow or async event, or "" */
+	char flow[64], async[64];	/* ids of the open flow and async event, or "" */
 	int flow_pid;
 	bool is_plain;			/* run_on_device() alone */
 } seen;

@@ -151,8 +151,8 @@ static char *read_scales(struct graph *g, int n, char *text)
 }
 
 /*
- * Reads the description of a tensor: NAME, kind, TYPE, and the tensor's numbers or how to generate
- * them.
+ * Reads the description of a tensor, which has a name, a kind, a type, and the tensor's numbers or
+ * the way to generate numbers.
  */
 static int read_tensor(struct graph *g, char *word, bool is_made)
 {
@@ -464,8 +464,8 @@ static void try_cases(void)
 		const enum kind kind = cases[i].kind;
 
 		/*
-		 * A part whose work is exactly min_work is delegated; a part with less work is not
-		 * delegated.
+		 * The delegate claims a part whose work is exactly min_work, and does not claim a
+		 * part with less work.
 		 */
 		for (int more = 0; more <= (kind == WORK); more++) {
 			read_graph(g, cases[i].graph);
@@ -513,7 +513,7 @@ static void test_without_extension(void **unused)
 }
 
 /*
- * A second run of all cases must free everything, because test_nodes() has already made all
+ * A second run of all cases must free all memory, because test_nodes() has already made all
  * permanent allocations.
  */
 static void test_nothing_is_left(void **unused)
@@ -560,8 +560,8 @@ static void test_tokens(void **unused)
 		{ CHANNELS("0.0625&0.03125"), PLAIN },
 		{ CHANNELS("0.0625&0.125"), PLAIN },
 		/*
-		 * If the user gives a token, the delegate does not hash the constants, which the
-		 * token identifies.
+		 * If the user gives a token, the delegate does not hash the constants, because the
+		 * token identifies the constants.
 		 */
 		{ "x:f2,3 y=f2,3 | ADD[0,n] x y > z:f2,3", "cache_token", "a" },
 		{ "x:f2,3 w=f2,3 | ADD[0,n] x w > z:f2,3", "cache_token", "a" },

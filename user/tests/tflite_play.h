@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plays TensorFlow Lite for tflite_test.c and for the fuzzer of the delegate. The nodes and tensors
- * of a context are in arrays, and a partition is a sequence of consecutive nodes.
+ * Imitates TensorFlow Lite for tflite_test.c and for the fuzzer of the delegate. The nodes and
+ * tensors of a context are in arrays, and a partition is a sequence of consecutive nodes.
  */
 #ifndef NN_TESTS_TFLITE_PLAY_H
 #define NN_TESTS_TFLITE_PLAY_H
@@ -21,8 +21,8 @@ struct tfl_delegate *tflite_plugin_create_delegate(char **names, char **values, 
 void tflite_plugin_destroy_delegate(struct tfl_delegate *delegate);
 
 /*
- * Maximum number of tensors, nodes and inputs. A test with larger graphs defines PLAY_MOST before
- * it includes this header.
+ * Maximum number of tensors, of nodes, and of a node's inputs. A test with larger graphs defines
+ * PLAY_MOST before it includes this header.
  */
 #ifndef PLAY_MOST
 #define PLAY_MOST 32
@@ -49,7 +49,7 @@ struct world {
 	int num_nodes;
 	struct list plan;
 	struct list unread;		/* output tensors that no node reads */
-	struct tfl_ints *resized[MOST];	/* dimensions that the last resize() set */
+	struct tfl_ints *resized[MOST];	/* dimensions that the last resize() of a tensor set */
 
 	struct tfl_partition partitions[MOST];
 	struct list parts[MOST][3];
@@ -125,7 +125,7 @@ static bool has(const struct list *list, int value)
 
 /*
  * Divides nodes into partitions of consecutive nodes. The outputs of a partition are the tensors
- * that it writes and that other nodes read.
+ * that the partition writes and that nodes outside of the partition read.
  */
 static int preview(struct tfl_context *context, const struct tfl_ints *nodes,
 		   struct tfl_partition **partitions, int *count)

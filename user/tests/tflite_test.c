@@ -99,7 +99,7 @@ static void test_options(void **state)
  */
 static int num_invoked;
 static int32_t nnapi_refused_type = -1;
-static bool is_blind;			/* true: RESHAPE does not know its shape before the run */
+static bool is_blind;			/* true: RESHAPE gets its shape only in the run */
 
 static int resize_as(struct tfl_context *context, int out, int rank, const int *sizes)
 {
@@ -240,8 +240,8 @@ static void test_shapes_of_values(void **state)
 }
 
 /*
- * If fewer than 16 runs needed eight compilations, TensorFlow Lite computes runs with new shapes
- * instead of the device.
+ * If fewer than 16 runs needed eight compilations, TensorFlow Lite, and no longer the device,
+ * computes runs with new shapes.
  */
 static void test_shapes_that_change_often(void **state)
 {
@@ -302,8 +302,8 @@ static struct world *reshaped_and_more(int mask, int code, int activation)
 
 /*
  * TensorFlow Lite computes only the nodes that the translator or the NNAPI refuses; the device
- * computes the nodes around them. TensorFlow Lite's kernels of all nodes except RESHAPE are the
- * kernels of RELU.
+ * computes the nodes around them. In this test TensorFlow Lite uses the kernels of RELU for all
+ * nodes except RESHAPE.
  */
 static void test_late_nodes_that_are_refused(void **state)
 {
@@ -329,7 +329,10 @@ static void test_late_nodes_that_are_refused(void **state)
 /* Prefix of the option names in `cases` that the test uses with one thread in the interpreter. */
 #define ONE_THREAD "1"
 
-/* Tests the options of the delegate, also with the names that TensorFlow Lite's tools use. */
+/*
+ * Tests the options of the delegate under the delegate's names and under the names that TensorFlow
+ * Lite's tools use.
+ */
 static void test_calls(void **state)
 {
 	static const struct {
@@ -390,8 +393,8 @@ static void test_calls(void **state)
 }
 
 /*
- * If the engine died, the delegate compiles the model again once. The delegate returns other
- * failures to the caller.
+ * If the engine died, the delegate compiles the model again once. The delegate returns all failures
+ * except the engine's death to the caller.
  */
 static void test_failures(void **state)
 {
@@ -749,8 +752,8 @@ static void test_usual_work(void **state)
 /* ---- Constants of a file ---- */
 
 /*
- * Tests x plus a constant that lies at an offset of a mapped file. If `is_unlinked` is true, the
- * file was removed.
+ * Tests the graph x + constant, whose constant is at an offset of a mapped file. If `is_unlinked`
+ * is true, the mapped file was removed.
  */
 static void constant_of_file(size_t offset, size_t size, bool is_unlinked)
 {
@@ -849,7 +852,7 @@ static void test_wrong_tensors(void **state)
 		int type, rank, dims[9];
 		int num_scales, channels, zero_point;
 		bool is_sparse, is_constant;
-		size_t bytes;		/* bytes of a constant; 0: as many as its shape needs */
+		size_t bytes;		/* bytes of a constant; 0: the shape's number */
 	} cases[] = {
 		{ "-", TFL_FLOAT32, 2, { 2, 3 }, 0, 0, 0, false, false, 0 },
 		{ "-", TFL_FLOAT32, 0, { 0 }, 0, 0, 0, false, false, 0 },
@@ -996,8 +999,8 @@ static void test_buffers(void **state)
 }
 
 /*
- * The delegate converts int64 indices that pass from one partition to another partition to int32.
- * The indices may be in a tensor without data.
+ * If int64 indices pass from one partition to another partition, the delegate converts the indices
+ * to int32. The indices may be in a tensor without data.
  */
 static void test_wide_places(void **state)
 {
@@ -1128,8 +1131,8 @@ static int compute_swapped(struct tfl_context *context, struct tfl_node *node)
 {
 	assert_string_equal(node->user_data, "of the operation");
 	/*
-	 * The operation's temporary tensor has memory of the delegate, although TensorFlow Lite did
-	 * not allocate it.
+	 * TensorFlow Lite did not allocate the operation's temporary tensor, but the delegate gave
+	 * the tensor memory.
 	 */
 	memset(ints_of(context, node->temporaries, 0), 0xff, 2 * sizeof(int));
 	ints_of(context, node->outputs, 0)[0] = ints_of(context, node->inputs, 0)[1];
@@ -1261,7 +1264,7 @@ static void test_wrong_runtime(void **state)
 #define AT(member) offsetof(struct world, member), sizeof(((struct world *)NULL)->member)
 	static const struct {
 		const char *version;
-		size_t at, size;	/* offset and size of the changed value; size 0: none */
+		size_t at, size;	/* offset and size of the changed value; size 0: no value */
 		int64_t value;
 		const char *why;
 	} cases[] = {
@@ -1324,8 +1327,8 @@ static void test_wrong_runtime(void **state)
 }
 
 /*
- * FLOOR_DIV is refused because TensorFlow Lite divides in double precision, so the floor of its
- * quotient may differ.
+ * The delegate refuses FLOOR_DIV, because TensorFlow Lite divides in double precision, so the floor
+ * of TensorFlow Lite's quotient may differ from the device's.
  */
 static void test_floor_div(void **state)
 {
@@ -1394,8 +1397,8 @@ static void test_dropped_axis(void **state)
 }
 
 /*
- * Runs a graph with a sum and a product of two tensors, and only the output `output`. Returns the
- * output's first element.
+ * Runs a graph of a sum and a product of two tensors; only the result `output` is an output of the
+ * graph. Returns the output's first element.
  */
 static float cached_output(const char *folder, int output)
 {
@@ -1486,8 +1489,8 @@ static void test_short_order(void **state)
 
 	(void)state;
 	/*
-	 * The first call leaves a valid element in memory, where the second call's list lacks an
-	 * element.
+	 * The first call leaves a valid element in memory, at the position where the list of the
+	 * second call lacks an element.
 	 */
 	transpose(d, 3, true);
 	transpose(d, 2, false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests `nnaccel cache` on an index in a folder, without an engine, and with a keeper that the test
+ * Tests `nnaccel cache` without an engine, on an index in a folder, and with a keeper that the test
  * program plays.
  */
 #define _GNU_SOURCE
@@ -174,8 +174,8 @@ static void test_size(void **unused)
 }
 
 /*
- * `nnaccel cache clear` for a user removes the user's entries and their files. The command also
- * removes files without an entry.
+ * `nnaccel cache clear` for a user removes the user's entries and their files. `nnaccel cache
+ * clear` also removes files that belong to no entry.
  */
 static void test_clear(void **unused)
 {
@@ -219,7 +219,7 @@ static void test_refusals(void **unused)
 static struct keeper {
 	int socket;
 	struct message answer;
-	size_t size;			/* size of the answer */
+	size_t size;			/* size of the played keeper's answer */
 	const void *file;		/* contents of the answer's file, or NULL */
 	size_t file_size;
 	struct message request;
@@ -297,7 +297,7 @@ static void test_keeper(void **unused)
 	assert_int_equal(keeper.request.kind, CACHE_SHOW);
 	assert_asks("", &none, all, &report, sizeof(report.head), 0,
 		    "made by v8\n      user   tokens   hashes    plans  entries          bytes\n");
-	/* The tool truncates a version that has no null byte at its end. */
+	/* The tool truncates the keeper's version if the version has no null byte at the end. */
 	memset(&endless, 'x', sizeof(endless));
 	snprintf(long_version, sizeof(long_version), "made by %.*s\n      user   tokens   hashes    plans "
 		 " entries          bytes\n", (int)sizeof(endless.version) - 1, endless.version);

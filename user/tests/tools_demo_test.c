@@ -30,7 +30,10 @@
 #include "tools/camera/glyphs.h"
 #include "tools/tool.h"
 
-/* The wrapped functions are visible, because the sanitizers' libraries also call them. */
+/*
+ * The wrapped functions have default visibility, because the sanitizers' libraries call these
+ * functions, too.
+ */
 #pragma GCC visibility push(default)
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
 int __wrap_open(const char *path, int flags, ...);
@@ -44,7 +47,7 @@ FILE *__wrap_fopen(const char *path, const char *mode);
 
 /* ---- the clock ---- */
 
-static uint64_t now_ns, tick_ns;	/* each reading of the clock advances it by tick_ns */
+static uint64_t now_ns, tick_ns;	/* each reading advances the clock by tick_ns */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 {
@@ -76,7 +79,7 @@ struct nna_prepared_model {
 static struct {
 	const char *fails;		/* name of the function whose call fails, or NULL */
 	int skip;			/* number of successful calls before the failure */
-	int wrong;			/* number, from 1, of the model whose result is always 0 */
+	int wrong;			/* number (from 1) of the model whose result is always 0 */
 	uint64_t missed;		/* number of executions that the module does not count */
 	/* Numbers of the device's executions, of live objects, and of models. */
 	uint64_t executions, objects;
@@ -95,7 +98,7 @@ enum nn_status nna_device_open(const char *path, struct nna_device **made, struc
 	static struct nna_device it;
 	enum nn_status status = call("open", error);
 
-	/* The library of the camera demo also opens other devices, which do not exist here. */
+	/* The library of the camera demo also opens devices that this test does not simulate. */
 	if (!path || strcmp(path, "/dev/played"))
 		return nn_fail(error, NN_DEVICE_UNAVAILABLE, "there is no other");
 	now_ns += 2 * MS;
@@ -178,7 +181,8 @@ void *nna_memory_map(struct nna_memory *memory, struct nn_error *error)
 }
 
 /*
- * Each execution takes 1 ms longer than the one before; executions in 8 bits take half of the time.
+ * Each execution takes 1 ms longer than the preceding execution; executions in 8 bits take half of
+ * the time.
  */
 enum nn_status nna_execute(struct nna_prepared_model *p, const struct nna_request *request,
 			   const struct nna_execute_options *options,
@@ -359,9 +363,9 @@ static struct {
 	int other, vivid, streaming;	/* files of the two cameras; whether the camera streams */
 	int buffers[BUFFERS];
 	uint32_t queue[BUFFERS], queued;
-	int patterns, movement;		/* how often the test pattern was set; last movement */
+	int patterns, movement;		/* number of changes of the test pattern; last movement */
 	bool has_no_frame, has_no_numbers, is_mapped, has_no_io;
-	int64_t moved;			/* value in /proc/self/io; a read adds half of it */
+	int64_t moved;			/* value in /proc/self/io; a read adds half of the value */
 } camera;
 
 int __real_open(const char *path, int flags, ...);
@@ -372,7 +376,7 @@ int __wrap_open(const char *path, int flags, ...)
 	va_list args;
 
 	if (!strcmp(path, "/dev/video1") || !strcmp(path, "/dev/video3")) {
-		/* The file may get the fd of a camera that was closed before. */
+		/* The opened file may get the descriptor of a camera that was closed earlier. */
 		camera.other = camera.vivid = -1;
 		*file = memfd_create("camera", MFD_CLOEXEC);
 		return *file;
@@ -660,8 +664,8 @@ static void test_camera_promises(void **state)
 	for (int i = 0; i < 2; i++) {
 		set_up_camera(state);
 		/*
-		 * System calls move half of camera.moved bytes before each of the demo's two
-		 * checks.
+		 * System calls move camera.moved / 2 bytes before each of the demo's two checks of
+		 * moved bytes.
 		 */
 		camera.moved = (int64_t)frame_bytes() * 4 / 5 - 4 * (i == 0);
 		if (run(tool_demo, CAMERA) != (i ? TOOL_FAILED : TOOL_OK))
@@ -703,7 +707,10 @@ static void test_camera_fails(void **state)
 		assert_int_equal(camera.streaming, 0);
 		assert_int_equal(count_files(), files);
 	}
-	/* The demo fails with cameras that cannot deliver frames, each for a different reason. */
+	/*
+	 * The demo fails with six cameras that cannot deliver frames; each camera has a different
+	 * fault.
+	 */
 	for (int i = 0; i < 6; i++) {
 		static const char *const reasons[] = {
 			"it has no frames of NV12", "3 buffers instead of 4", "none of the driver vivid",
@@ -739,7 +746,7 @@ static void test_camera_sizes(void **state)
 		assert_int_equal(run(tool_demo, words), TOOL_USAGE);
 	}
 	/*
-	 * The smallest and the largest valid size: the demo fails only because the camera is
+	 * With the smallest and the largest valid size, the demo fails only because the camera is
 	 * missing.
 	 */
 	assert_int_equal(run(tool_demo, "demo camera --video /dev/null/x --size 320x180"), TOOL_FAILED);

@@ -39,8 +39,9 @@
 enum { MOST_BYTES = 32, MOST_OUTPUTS = 2 };
 
 /*
- * The played runtime's call that fails. KILLED kills the process that opens the model. CALLER and
- * CALLER_KILLED concern only the caller processes of `nnaccel bench`.
+ * The call of the played runtime that the test lets fail. The fault KILLED kills the process that
+ * opens the model. The faults CALLER and CALLER_KILLED affect only the caller processes of `nnaccel
+ * bench`.
  */
 enum fault { NONE, OPEN, PREPARE, FILL, RUN, KILLED, CALLER, CALLER_KILLED };
 
@@ -62,12 +63,12 @@ static struct {
 	const char *report;		/* the plug-in's report */
 	enum fault fault;
 	bool fault_of_cpu;
-	unsigned int fault_at;		/* index of the run that fails, or its seed */
+	unsigned int fault_at;		/* index or seed of the run that fails */
 	bool is_endless;		/* true: callers end only at a signal */
 	bool is_terminal;
 	int gnuplot_status;		/* gnuplot's status as wait() returns it */
 	unsigned int num_outputs;
-	struct output outputs[2][MOST_OUTPUTS];	/* outputs of the device and of the CPU */
+	struct output outputs[2][MOST_OUTPUTS];	/* outputs of the device, and of the CPU */
 	/* Seed of the input for which the device's results are wrong; 0: every input. */
 	unsigned int wrong_seed;
 	struct runtime_options options;	/* options of the last loaded model */
@@ -75,8 +76,8 @@ static struct {
 } played;
 
 /*
- * Counters in memory that all processes share: the callers that have loaded the model, and the
- * callers that have finished their runs.
+ * Counters in memory that all processes share: numbers of callers that have loaded the model, and
+ * of callers that have finished their runs.
  */
 static struct {
 	atomic_uint started, ended;
@@ -317,7 +318,7 @@ size_t runtime_size(enum runtime_type type)
 
 /* ---- what commands print ---- */
 
-static char printed[2][1 << 18];		/* printed stdout and stderr */
+static char printed[2][1 << 18];		/* texts printed to stdout and to stderr */
 
 static int call(int (*command)(int argc, char **argv), const char *arguments)
 {
@@ -494,7 +495,10 @@ static const struct {
 	{ { INT32(5, 300000) }, { INT32(5, 300001) }, 2, WRONG("0.0e+00", "0", "1") },
 	{ { INT64(1, 1000000000000) }, { INT64(2, 1000000000001) }, 1, WRONG("0.0e+00", "0", "2") },
 	{ { BOOLS(1, 1, 0) }, { BOOLS(1, 0, 0) }, 1, WRONG("0.0e+00", "0", "1") },
-	/* A wrong output for one input, or one wrong output of several, makes the verdict WRONG. */
+	/*
+	 * The verdict is WRONG if the output for one input is wrong, or if one of several outputs
+	 * is wrong.
+	 */
 	{ { INT32(1, 2) }, { INT32(3, 4) }, 0, WRONG("0.0e+00", "0", "6") },
 	{ { FLOATS(1, 2) }, { FLOATS(1, 3) }, 1, WRONG("3.3e-01", "0", "0") },
 	{ { FLOATS(1, 2) }, { FLOATS(1, 3) }, 3, WRONG("3.3e-01", "0", "0") },

@@ -72,7 +72,7 @@ static void released(int what, const void *place)
 	played.live[what]--;
 }
 
-/* Returns an error if the test lets the call `call` fail. */
+/* Returns an error if `call` is the call that the test lets fail. */
 static OrtStatus *does(const char *call)
 {
 	return played.fails && !strcmp(played.fails, call) ? made(STATUSES) : NULL;
@@ -276,7 +276,7 @@ PLAY(void, ReleaseMemoryInfo, OrtMemoryInfo *memory)
 	released(MEMORIES, memory);
 }
 
-/* The returned type information is only the index of the input. */
+/* The played function returns only the index of the input as type information. */
 PLAY(OrtStatus *, SessionGetInputTypeInfo, const OrtSession *session, size_t index, OrtTypeInfo **type)
 {
 	assert_ptr_equal(session, &places[SESSIONS]);

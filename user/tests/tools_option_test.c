@@ -101,7 +101,7 @@ static void test_help_ends_it(void **state)
 
 /*
  * Tests writing options as words, one word for an option. If the words do not fit into the buffer,
- * no word is written.
+ * the function writes no word.
  */
 static void test_words(void **state)
 {
@@ -112,7 +112,7 @@ static void test_words(void **state)
 	char text[sizeof(expected)], *words[6] = { NULL };
 
 	(void)state;
-	/* Copy all rows except the row that has a unit. */
+	/* Copy all rows of the table except the row whose option has a unit. */
 	memcpy(few, rows, 3 * sizeof(*few));
 	memcpy(few + 3, rows + 4, 2 * sizeof(*few));
 	few[5] = (struct option_row){ .kind = OPTION_END };

@@ -82,7 +82,7 @@ static struct machine {
 static char root[] = "/tmp/nnaccel-tools-XXXXXX";
 
 /*
- * Returns the path in the test's folder for a path of the played machine; other paths are returned
+ * Returns the path in the test's folder for a path of the played machine; returns all other paths
  * unchanged.
  */
 static const char *place(const char *path, char *to)
@@ -113,7 +113,7 @@ SEEN FILE *fopen(const char *path, const char *mode)
 	return is_index ? NULL : REAL(fopen)(place(path, to), mode);
 }
 
-/* The sorted entries of a folder; replaces the DIR of the C library. */
+/* The sorted entries of a folder; this structure replaces the DIR of the C library. */
 struct folder {
 	struct dirent **entries;
 	int count, next;
@@ -400,8 +400,8 @@ enum nn_status nna_device_get_context_info(struct nna_device *device, struct nna
 }
 
 /*
- * Stands for a library, because `nnaccel cdi` finds the path of each library by one of the
- * library's functions.
+ * This function stands for a library, because `nnaccel cdi` finds the path of each library by one
+ * of the library's functions.
  */
 int64_t ANeuralNetworks_getRuntimeFeatureLevel(void)
 {
@@ -556,7 +556,7 @@ static int tear_down(void **state)
 	return open_devices || count_files() != open_files;
 }
 
-/* Runs a command; returns the text that it prints to a file descriptor. */
+/* Runs a command; returns the text that the command prints to the file descriptor `fd`. */
 static const char *print(int fd, int (*command)(int argc, char **argv), int *status,
 			 const char *arguments)
 {
@@ -1221,8 +1221,8 @@ static void test_doctor(void **state)
 }
 
 /*
- * The text of `nnaccel doctor` must have the right number of problems, and the JSON output must be
- * right.
+ * The text of `nnaccel doctor` must state the right number of problems, and the JSON output must be
+ * correct.
  */
 static void test_doctor_counts(void **state)
 {

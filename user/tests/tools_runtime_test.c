@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests how the tools use inference runtimes: the choice by a file's first bytes, generated inputs,
- * libraries, and filtered standard error. The test program plays both runtimes.
+ * Tests how the tools use inference runtimes: how they choose a runtime by a model file's first
+ * bytes, generate inputs, load libraries, and filter standard error. The test program plays both
+ * runtimes.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -140,8 +141,8 @@ static double value_at(const struct runtime_tensor *t, size_t i)
 }
 
 /*
- * Generated numbers depend on the seed, and fill the range of their type. The generator must not
- * write beyond the tensor's memory.
+ * Generated inputs depend on the seed, and cover the whole range of the input's type. The generator
+ * must not write beyond the tensor's memory.
  */
 static void test_fill(void **state)
 {
@@ -267,7 +268,10 @@ static void test_standard_error(void **state)
 
 	(void)state;
 	assert_string_equal(caught(2), "first\nAPI\nlast\n");
-	/* If the tool cannot open the files that it needs, it removes no lines. */
+	/*
+	 * If the tool cannot open the files that it needs for filtering, it removes no lines from
+	 * standard error.
+	 */
 	for (unsigned int files = 0; files < 2; files++)
 		assert_string_equal(caught(files), "first\nAPI: not wanted\n\nAPI\nlast\n");
 	no_stream = true;

@@ -84,7 +84,7 @@ static void test_plain(void **state)
 		{ "Gr\xc3\xbc\xc3\x9f", "Gr\xc3\xbc\xc3\x9f" },
 		{ "\xc2\x9b" "2J", "?2J" },		/* the control character U+009B */
 		{ "\x9b" "2J", "?2J" },
-		{ "a\xe2\x80\xae" "b", "a?b" },	/* reverses the text direction */
+		{ "a\xe2\x80\xae" "b", "a?b" },	/* U+202E reverses the direction of text */
 		{ "a\xe2\x80\xa8" "b", "a?b" },	/* begins a line */
 		{ "\xc3", "?" },
 	};

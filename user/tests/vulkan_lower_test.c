@@ -115,8 +115,8 @@ static void compare(const struct form_case *c, const char *name, uint64_t seed)
 }
 
 /*
- * Forms that vectors/form.c lacks: CONCATENATION of different scales, images with channels first,
- * and borders.
+ * Forms of operations that vectors/form.c lacks: CONCATENATION of different scales, images with
+ * channels first, and borders.
  */
 static const struct form more_forms[] = {
 	{ "CONCATENATION", "X[a,b,c] X[a,b,c] i:0|1|2 > X" },
@@ -299,8 +299,8 @@ static void test_fused(void **unused)
 /* ---- Quotients ---- */
 
 /*
- * Error that is added to each quotient, in units in the last place, up to the error that Vulkan
- * allows.
+ * Error that the test adds to each quotient, in units in the last place; at most the error that
+ * Vulkan allows.
  */
 static int32_t off;
 

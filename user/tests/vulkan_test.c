@@ -141,7 +141,7 @@ enum nn_status __wrap_nna_engine_store_put(const void *key, size_t key_size, con
 /* ---- A client's memory ---- */
 
 static struct {
-	struct nna_engine_region region;	/* base NULL: arguments are copies of images */
+	struct nna_engine_region region;	/* base is NULL: arguments are copies of images */
 	int file;				/* dma-buf of the region, or -1 */
 } client = { .file = -1 };
 
@@ -339,7 +339,7 @@ static bool compute_reference(struct arguments *a)
 	return status == NN_OK;
 }
 
-/* Execute twice, so that the engine submits the recorded commands again. */
+/* Executes the graph twice, so that the engine submits the recorded commands again. */
 static void check_graph(uint64_t seed)
 {
 	struct arguments right, got;
@@ -630,8 +630,8 @@ static void test_variants(void **unused)
 	gpu->uses = gpu->can;
 	check_random_graphs();
 	/*
-	 * A usual run leaves out check_dynamic(), because a software driver takes long to compile
-	 * shaders.
+	 * A usual run of the test skips check_dynamic(), because a software driver takes long to
+	 * compile shaders.
 	 */
 	if (how_often(1, 0))
 		check_dynamic();
@@ -785,9 +785,9 @@ static void test_shared_memory(void **unused)
 }
 
 /*
- * The engine first submits two products of 4 million multiply-adds each in two submissions. If the
- * submissions are quick, the engine joins them into one submission. If the submissions take long,
- * each of the two work groups of a product becomes a submission.
+ * The engine submits two products of 4 million multiply-adds each in two submissions at first. If
+ * the two submissions are quick, the engine joins the two products into one submission. If the
+ * submissions take long, each of the two work groups of a product becomes a submission.
  */
 static void test_submissions(void **unused)
 {
@@ -841,7 +841,7 @@ static void test_cut(void **unused)
 	make_large_add();
 	p = must_prepare(&b.model);
 	assert_int_equal(facts_of(p).submissions, 1);
-	/* A submission takes two steps of the test's clock. */
+	/* In the test's clock, each submission takes two steps. */
 	step_ns = NS_PER_S / 20;
 	check_against_plan(p);
 	assert_int_equal(facts_of(p).submissions, 8);
@@ -959,8 +959,8 @@ static void check_works(struct arguments *a)
 }
 
 /*
- * Each call of Vulkan fails in turn, while the engine opens the GPU and makes pipelines, and
- * afterwards.
+ * Each call of Vulkan fails in turn while the engine prepares a model: while it opens the GPU,
+ * while it makes pipelines, and afterwards.
  */
 static void test_out_of_memory(void **unused)
 {
@@ -1154,8 +1154,8 @@ static void lose_gpu(struct arguments *a)
 }
 
 /*
- * The engine stores pipelines after it made them, and loads them when it opens the GPU again. The
- * engine rejects a stored entry with another header.
+ * The engine stores new pipelines, and loads the stored pipelines when it opens the GPU again. The
+ * engine rejects a stored entry whose header is not the driver's.
  */
 static void test_store(void **unused)
 {
@@ -1207,8 +1207,8 @@ static void test_store(void **unused)
 }
 
 /*
- * The engine must flush incoherent memory before the GPU reads it, and invalidate it before the CPU
- * reads it.
+ * The engine must flush incoherent memory before the GPU reads the memory, and invalidate it before
+ * the CPU reads it.
  */
 static void test_incoherent(void **unused)
 {
@@ -1312,7 +1312,10 @@ static void check_three(const struct nn_arg *sum)
 		assert_float_equal(((const float *)sum->data)[k], 3, 0);
 }
 
-/* Puts the sum's inputs, filled with 1 and with 2, and its output into the client's memory. */
+/*
+ * Puts the inputs of a sum, filled with 1 and with 2, and the output of the sum into the client's
+ * memory.
+ */
 static void place_sum(struct arguments *a, char *memory)
 {
 	struct nn_arg *const args[] = { &a->inputs[0], &a->inputs[1], &a->outputs[0] };
@@ -1418,7 +1421,7 @@ static void test_recorded(void **unused)
 	client.region.is_writable = true;
 	/*
 	 * The engine measures the first executions. The executions use more addresses than the
-	 * engine keeps recorded commands for.
+	 * number of addresses for which the engine keeps recorded commands.
 	 */
 	for (uint32_t i = 0; i < 12; i++)
 		add_in_place(prepared, &a, memory + 4096 * i);
@@ -1433,7 +1436,8 @@ static void test_recorded(void **unused)
 }
 
 /*
- * The engine imports memory that the CPU cannot access. If the import fails, the execution fails.
+ * The engine imports memory that the CPU cannot access. If importing this memory fails, the
+ * execution fails.
  */
 static void test_device_memory(void **unused)
 {
@@ -1489,7 +1493,7 @@ static void test_sync_file(void **unused)
 	static const struct {
 		const char *name;
 		bool is_writable, takes, measures, has_deadline;
-		bool has_file;		/* the execution ends with a sync_file */
+		bool has_file;		/* true: the execution ends with a sync_file */
 	} cases[] = {
 		{ "the file is taken", true, true, false, false, true },
 		{ "the file is not taken", true, false, false, false, true },
@@ -1521,7 +1525,7 @@ static void test_sync_file(void **unused)
 			fail_msg("%s: file %d", cases[i].name, fence.file);
 		unmap_client();
 	}
-	/* After a failed export of a semaphore, no submission signals a semaphore. */
+	/* If exporting a semaphore has failed once, later submissions signal no semaphore. */
 	client.region.is_writable = true;
 	a.execution.deadline_ns = 0;
 	for (uint32_t round = 0; round < 2; round++) {
@@ -1538,11 +1542,11 @@ static void test_sync_file(void **unused)
 }
 
 /*
- * A thread signals the file that an execution waits for: when the execution is submitted, or after
- * `patience_ms`.
+ * A thread signals the file that an execution waits for. The thread signals the file when the
+ * execution is submitted, or after `patience_ms`.
  */
 struct dependency {
-	float *input;			/* input that is written before the file is signalled */
+	float *input;			/* input that the thread writes before the signal */
 	uint32_t patience_ms;
 	uint32_t submissions;		/* number of submissions before the execution */
 	bool is_submitted;
@@ -1617,8 +1621,8 @@ static void test_dependencies(void **unused)
 	memory = map_client();
 	client.region.is_writable = false;
 	/*
-	 * The file is never signalled, and the CPU must wait for the file before it copies
-	 * arguments.
+	 * The execution depends on a file that is never signalled, and the CPU must wait for the
+	 * file before it copies arguments.
 	 */
 	place_sum(&a, memory);
 	a.execution.deadline_ns = clock_ns() + 1;
@@ -1719,8 +1723,8 @@ static void write_text(const char *path, const char *text)
 }
 
 /*
- * The engine stores its performance figures. If the stored figures are invalid, the engine measures
- * them again.
+ * The engine stores its performance figures. If the stored performance figures are invalid, the
+ * engine measures its performance again.
  */
 static void test_capabilities(void **unused)
 {

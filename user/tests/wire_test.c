@@ -124,7 +124,10 @@ static void test_round_trip(void **state)
 	}
 }
 
-/* Encoding and decoding must not change extension data of any size, and the largest prefix. */
+/*
+ * Encoding and decoding must change neither extension data of any size nor the largest extension
+ * prefix.
+ */
 static void test_extension_data(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 4095, 3u << 20 };
@@ -240,7 +243,10 @@ static void test_every_byte(void **state)
 	free(wire);
 }
 
-/* A wire form and the offsets of its records; the table of test cases makes each record invalid. */
+/*
+ * A wire form, and the offsets of the wire form's records. The table of test cases makes each
+ * record invalid.
+ */
 struct spoiled {
 	uint8_t *wire;
 	uint64_t start[W_END + 1];

@@ -12,7 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Maximum time, in units of 10 ms, until workers of ended clients have ended. */
+/*
+ * Maximum time, in units of 10 ms, that the test waits for the end of the workers of ended clients.
+ */
 #define TRIES scaled(1000)
 
 /*
@@ -134,7 +136,7 @@ int64_t workers_cpu_time(pid_t worker)
 	return sum_times(worker, NULL);
 }
 
-/* Returns true if a process's command line begins with the program and contains the argument. */
+/* Returns true if a process's command line begins with `program` and contains `argument`. */
 static bool has_argument(const char *pid, const char *program, const char *argument)
 {
 	char path[288], text[1024] = "";

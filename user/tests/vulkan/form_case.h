@@ -18,7 +18,7 @@ struct form_case {
 	struct nn_arg inputs[FORM_MAX_OPERANDS];
 	struct nn_arg outputs[FORM_OUTPUTS];
 	struct nn_output_shape shapes[FORM_OUTPUTS];
-	struct nn_execution execution;	/* execution that writes its outputs to `got` */
+	struct nn_execution execution;	/* execution whose outputs are written to `got` */
 	char right[FORM_OUTPUTS][FORM_MAX_BYTES / 4];
 	char got[FORM_OUTPUTS][FORM_MAX_BYTES / 4];
 };

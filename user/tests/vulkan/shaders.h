@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs a graph of dispatches on the CPU. A simple function with the shader's parameters replaces
- * each shader. The functions check that each access lies inside of its tensor, and that each work
- * group is needed.
+ * each shader. The functions check that each access lies inside of the accessed tensor, and that
+ * each work group is needed.
  */
 #ifndef NN_TESTS_VULKAN_SHADERS_H
 #define NN_TESTS_VULKAN_SHADERS_H
@@ -175,7 +175,7 @@ static int32_t whole_step(uint32_t step, int32_t v, int32_t o, float x, float y)
 	}
 }
 
-/* Computes from which elements of tensors 0 to 2 element `i` of the output is computed. */
+/* Finds the elements of tensors 0 to 2 from which element `i` of the output is computed. */
 static void places_of(const struct elementwise_params *p, uint32_t i, int64_t from[3])
 {
 	play_check(p->rank && p->rank <= MAX_AXES);
@@ -438,7 +438,7 @@ static void play_product(void)
 				play_element(p, batch, row, column);
 }
 
-/* Sums the elements of a channel in a window; returns the number of elements. */
+/* Sums the elements of one channel in a window to *sum; returns the number of added elements. */
 static uint32_t play_pool_window(const struct window_params *p, uint32_t pixel, int64_t from,
 				 double *sum)
 {
@@ -462,7 +462,10 @@ static uint32_t play_pool_window(const struct window_params *p, uint32_t pixel, 
 	return count;
 }
 
-/* Rounds ties away from zero, like an integer division. */
+/*
+ * Returns the mean sum / count. If `is_whole` is true, rounds the mean; ties are rounded away from
+ * zero.
+ */
 static double mean_of(double sum, uint32_t count, bool is_whole)
 {
 	return is_whole ? trunc((sum + (sum > 0 ? 1 : -1) * (double)(count / 2)) / count) :

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The test layer's functions. All GPUs that a process opens have one driver, so the layer stores
- * the next functions in the chain of layers only once.
+ * This file has the functions of the Vulkan layer for tests. All GPUs that a process opens have one
+ * driver, so the layer stores the next functions in the chain of layers only once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +19,10 @@ static PFN_vkGetInstanceProcAddr next_instance;
 static PFN_vkGetDeviceProcAddr next_device;
 
 /*
- * Returns true if the layer must make the call `name` fail. `of` is the call's device or queue.
- * Only calls on queues report a lost GPU, and only calls that export files report too many objects.
- * Calls that record commands, and calls that wait without a timeout, never report a timeout.
+ * Returns true if the layer must make the call `name` fail. The parameter `of` is the device or
+ * queue of the call. Only calls on queues report a lost GPU, and only calls that export files
+ * report too many objects. Calls that record commands, and calls that wait without a timeout, never
+ * report a timeout.
  */
 static bool fails(const char *name, const void *of, bool is_endless)
 {
@@ -143,8 +144,8 @@ own_vkCreatePipelineCache(VkDevice device, const VkPipelineCacheCreateInfo *info
 /* ---- Memory that is not coherent ---- */
 
 /*
- * Memory that the layer makes incoherent: The host reads and writes a copy, and flushes and
- * invalidations copy the data.
+ * Memory that the layer makes incoherent. The host reads and writes a copy of the memory; flushes
+ * and invalidations copy the data.
  */
 static struct shadow {
 	VkDeviceMemory memory;

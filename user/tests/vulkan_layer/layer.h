@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A Vulkan layer between the engine and a driver. On a test's demand, calls fail or end late, GPUs
- * disappear, or memory is not coherent. The test also loads the layer's library, and controls the
- * layer by the variable `nn_test_layer`.
+ * A Vulkan layer between the engine and a driver. If a test demands it, the layer lets calls fail
+ * or end late, lets GPUs disappear, or makes memory incoherent. The test loads the layer's library,
+ * too, and controls the layer by the variable `nn_test_layer`.
  */
 #ifndef NN_TESTS_VULKAN_LAYER_H
 #define NN_TESTS_VULKAN_LAYER_H
@@ -16,7 +16,7 @@
 struct test_layer {
 	VkResult result;		/* result of failing calls; VK_TIMEOUT delays waits */
 	uint32_t before;		/* number of calls before the first failing call */
-	const void *device, *queue;	/* only calls on these fail; NULL: calls on all */
+	const void *device, *queue;	/* calls fail only on this device or queue; NULL: on any */
 	bool is_reached;
 	bool is_gone;			/* true: no GPU is found */
 	bool is_incoherent;		/* true: next opened GPUs have incoherent memory */
