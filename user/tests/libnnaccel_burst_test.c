@@ -51,7 +51,7 @@ static struct kernel {
 	unsigned int binds, frees, executions, next_pool;
 
 	enum behaviour behaviour;
-	uint32_t mutation;		/* index of the result's byte that `change` is XORed to */
+	uint32_t mutation;		/* index of the result's byte that is XORed with `change` */
 	uint8_t change;
 	pthread_t worker;
 	bool has_worker;
@@ -189,7 +189,10 @@ int ioctl(int fd, unsigned long request, ...)
 	return do_request(request, arg);
 }
 
-/* The burst's file is a memfd here, which cannot be polled, so epoll_ctl() adds a pipe instead. */
+/*
+ * In this test the burst's file is a memfd, which cannot be polled, so epoll_ctl() adds a pipe
+ * instead.
+ */
 int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 {
 	long result = syscall(SYS_epoll_ctl, epoll, op, fd, event);
@@ -425,8 +428,8 @@ static void test_fallback(void **state)
 }
 
 /*
- * Each burst changes one byte of the worker's result at random; the next burst changes the next
- * byte.
+ * In each burst, the worker changes one byte of its results at random; the index of the byte grows
+ * from burst to burst.
  */
 static void test_mutated_results(void **state)
 {

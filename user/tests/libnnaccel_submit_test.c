@@ -90,7 +90,7 @@ static int tear_down(void **state)
 	return kept_more(&kept, &left) || fake_pending() || fake.wrong;
 }
 
-/* A request for each kind of work. */
+/* The test's request for each kind of work. */
 static char bytes[4096];
 static const union fake_work kinds[] = {
 	[NNACCEL_WORK_QUERY] = { .query = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests libnnaccel without the kernel module. The test replaces ioctl() to play the kernel. The
- * replaced ioctl() checks each request, and returns any answer and any errno.
+ * replaced ioctl() checks each request, and can return any answer and any errno.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -162,7 +162,10 @@ static inline enum nn_status oc_infer(struct op_case *c, struct nn_run *r)
 	return status ? status : nn_op_infer(r);
 }
 
-/* Checks the operation, infers its shapes and executes it. oc_result() then returns the outputs. */
+/*
+ * Checks the operation, infers its shapes and executes it. After oc_run(), oc_result() returns the
+ * outputs.
+ */
 static inline enum nn_status oc_run(struct op_case *c)
 {
 	struct nn_run r;

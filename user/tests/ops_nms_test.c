@@ -160,8 +160,8 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * Boxes that non-maximum suppression computes when it first examines them give the same result as
- * boxes computed in advance. Boxes with low scores may never be examined.
+ * The result is the same whether non-maximum suppression computes a box when it first examines the
+ * box, or all boxes are computed in advance. Boxes with low scores may never be examined.
  */
 static void test_placing(void **unused)
 {

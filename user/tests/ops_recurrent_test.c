@@ -577,7 +577,7 @@ static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t ou
 
 /*
  * Tests the published test vectors of the random generator. Samples of classes with equal logits
- * then show the generator's bits.
+ * show the bits of the random generator.
  */
 static void test_random_sequence(void **state)
 {

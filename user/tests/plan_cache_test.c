@@ -181,7 +181,7 @@ static const float mixed_right[] = {
 
 /*
  * Builds out[1,3,1,2] = x[1,3,1,2] times a matrix of weights, plus {3, 8}, each channel times 1.
- * The kernel of each step can be saved.
+ * Each step of the model's plan has a kernel that can be saved.
  */
 static void build_serialised(void)
 {
@@ -458,8 +458,8 @@ static void test_serialised_arguments(void **state)
 	y.rank = 0;
 
 	/*
-	 * An execution fails if an argument is omitted, if its memory is too small or missing, or
-	 * after the deadline.
+	 * An execution fails if an argument is omitted, if the argument's memory is too small or
+	 * missing, or if the deadline has passed.
 	 */
 	y.length--;
 	assert_int_equal(run_args(plan, x, y, 0, &shape), NN_OUTPUT_INSUFFICIENT_SIZE);

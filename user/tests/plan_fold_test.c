@@ -421,7 +421,10 @@ static void test_nchw_shuffle(void **state)
 
 /* ---- Activations ---- */
 
-/* Builds an operation that can have a fused activation, and an activation of its result. */
+/*
+ * Builds an operation that can have a fused activation, and an activation of the operation's
+ * result.
+ */
 static void build_activated(int32_t code, int32_t activation)
 {
 	static const float numbers[] = { 2, -1, 4, 1, 1, -3 };
@@ -499,8 +502,8 @@ static void test_few_columns(void **state)
 }
 
 /*
- * Builds NEG, two TRANSPOSE operations and ABS. If `read_twice` is true, another operation also
- * reads the value between the TRANSPOSE operations.
+ * Builds a model of NEG, two TRANSPOSE operations and ABS. If `read_twice` is true, another
+ * operation also reads the value between the TRANSPOSE operations.
  */
 static void build_transposes(const int32_t *first, const uint32_t *between, const int32_t *second,
 			     bool read_twice)

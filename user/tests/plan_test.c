@@ -1077,9 +1077,9 @@ static void test_threads(void **state)
 }
 
 /*
- * Builds ADD, PAD, and CONV_2D. The filter of 3 by 3 ones sums a pixel and its neighbours. The PAD
- * adds a border of `border` pixels to the image of 2 by 2 pixels. Returns the padded image's
- * operand.
+ * Builds a model of ADD, PAD, and CONV_2D. The filter of 3 by 3 ones sums a pixel and its
+ * neighbours. The PAD adds a border of `border` pixels to the image of 2 by 2 pixels. Returns the
+ * padded image's operand.
  */
 static uint32_t build_padded(int32_t border, int32_t channels, enum nn_lifetime lifetime)
 {

@@ -882,7 +882,7 @@ static void test_reasons(void **state)
 static void test_declared_shapes(void **state)
 {
 	static const struct {
-		uint32_t rows, columns;		/* type of the output; 0 and 0: no type is given */
+		uint32_t rows, columns;		/* size in the output's type; 0 and 0: no type */
 		int result;
 	} cases[] = {
 		{ 0, 0, ANEURALNETWORKS_NO_ERROR }, { 2, 2, ANEURALNETWORKS_NO_ERROR },

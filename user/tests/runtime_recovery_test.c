@@ -73,7 +73,7 @@ static int look_on(void)
 	return looks_after(5 * NS_PER_S - 1) ? 22 : 0;
 }
 
-/* This test runs before all other tests, because the other tests search for devices. */
+/* This test must run first, because all other tests search for devices. */
 static void test_pauses_between_looks(void **state)
 {
 	pid_t child = fork();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests libnnapi_sl_nnaccel.so as loaders use it: The test calls each function through the
+ * Tests libnnapi_sl_nnaccel.so as loaders use the library: The test calls each function through the
  * library's table.
  */
 #define _GNU_SOURCE
@@ -343,7 +343,7 @@ static void test_executions(void **state)
 	nn->ANeuralNetworksEvent_free(other);
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
-	/* An attribute of an unknown extension is rejected. */
+	/* The library rejects an attribute of an unknown extension. */
 	assert_int_not_equal(table->ANeuralNetworksExecution_addExtensionAttribute(
 				     e, "com.example.none", 0, x, 4), ANEURALNETWORKS_NO_ERROR);
 	nn->ANeuralNetworksExecution_free(e);
@@ -406,7 +406,7 @@ static off_t size_of(int fd)
 	return st.st_size;
 }
 
-/* Compiles a model with cache files, and executes it. */
+/* Compiles a model with cache files, and executes the model. */
 static void run_cached(const int *fds)
 {
 	static const uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] = { 7 };
@@ -464,8 +464,8 @@ static void test_caching(void **state)
 	run_cached(fds);
 	assert_true(size_of(fds[0]) > 0);
 	/*
-	 * The second compilation loads the cache entry, logs this, and does not write to the cache
-	 * file.
+	 * The second compilation loads the cache entry, logs the load, and does not write to the
+	 * cache file.
 	 */
 	assert_int_equal(futimens(fds[0], (struct timespec[2]){ { 1, 0 }, { 1, 0 } }), 0);
 	assert_int_equal(fstat(fds[0], &before), 0);

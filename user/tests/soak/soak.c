@@ -164,7 +164,7 @@ static void start(enum soak_kind kind)
 	}
 }
 
-/* Reports a failed client immediately; the end of the test reports the reason again. */
+/* Reports a failed client immediately; at its end the test reports the reason again. */
 static void blame(int kind, const char *what)
 {
 	struct soak_client *c = &soak->clients[kind];
@@ -176,7 +176,7 @@ static void blame(int kind, const char *what)
 	failed++;
 }
 
-/* Notices clients that have ended, and restarts those that were killed. */
+/* Handles clients that have ended, and restarts clients that were killed. */
 static void look_after_clients(void)
 {
 	char text[64];
