@@ -124,6 +124,18 @@ static uint64_t threads_are_late(uint32_t run, uint32_t step, uint32_t threads, 
 	return threads == 1 || run / 4 % 4 == 1 ? 50 + mixed % 8 : 150;
 }
 
+/*
+ * Steps 0 and 1 are faster on one thread, but other programs interrupt two executions: the longer
+ * interruption comes first in step 1, and last in step 0.
+ */
+static uint64_t interrupted(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
+{
+	(void)others;
+	if (step == 2 || threads > 1)
+		return 100 + (threads == 1);
+	return run == 1 ? 60000 + 40000 * step : run == 3 ? 100000 - 40000 * step : 50;
+}
+
 static void test_keeps_what_is_mostly_faster(void **state)
 {
 	struct tuned t = tune(threads_are_late);
@@ -153,6 +165,15 @@ static void test_keeps_what_was(void **state)
 		assert_int_equal(t.runs, NN_PLAN_TUNING);
 		assert_memory_equal(t.threads, ((uint32_t[STEPS]){ 0 }), sizeof(t.threads));
 	}
+}
+
+static void test_ignores_interruptions(void **state)
+{
+	struct tuned t = tune(interrupted);
+
+	(void)state;
+	assert_int_equal(t.runs, NN_PLAN_TUNING);
+	assert_memory_equal(t.threads, ((uint32_t[STEPS]){ 1, 1, 0 }), sizeof(t.threads));
 }
 
 /* If no step is faster on one thread, tuning ends without comparing whole plans. */
@@ -195,6 +216,7 @@ int main(void)
 		cmocka_unit_test(test_keeps_what_is_faster),
 		cmocka_unit_test(test_keeps_what_is_mostly_faster),
 		cmocka_unit_test(test_keeps_what_was),
+		cmocka_unit_test(test_ignores_interruptions),
 		cmocka_unit_test(test_proposes_nothing),
 		cmocka_unit_test(test_tunes_again),
 	};
