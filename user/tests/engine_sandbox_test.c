@@ -25,6 +25,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -298,6 +299,7 @@ static void test_no_network(void **state)
 
 static void test_files(void **state)
 {
+	struct stat null, in, out;
 	struct dirent *entry;
 	int count = 0;
 	DIR *files;
@@ -315,6 +317,10 @@ static void test_files(void **state)
 	}
 	closedir(files);
 	assert_int_equal(count, WORKER_CONTROL_FD + 2);
+	assert_int_equal(stat("/dev/null", &null), 0);
+	assert_int_equal(stat(proc_path("fd/0"), &in), 0);
+	assert_int_equal(stat(proc_path("fd/1"), &out), 0);
+	assert_true(in.st_rdev == null.st_rdev && out.st_rdev == null.st_rdev);
 }
 
 static void test_limits(void **state)
