@@ -103,10 +103,11 @@ struct nna_engine_plugin_run {
 };
 
 /*
- * Sets *to from an operand of the model, without a value; the model owns the arrays. Before a run,
- * the engine sets value, value_size, and the known rank and dimensions of *to. The engine aligns
- * the value to the largest power of two that divides the element size. Scalars and the tensors of
- * descriptor->value_inputs must lie in memory that the client cannot write during the run.
+ * Fills in *to from the model's operand *from, without a value. The arrays to which *to points
+ * belong to the model. Before a run, the engine sets value, value_size, and the known rank and
+ * dimensions of *to. The engine aligns the value to the largest power of two that divides the
+ * element size. Scalars and the tensors of descriptor->value_inputs must lie in memory that the
+ * client cannot write during the run.
  */
 void nna_engine_plugin_operand(const struct nn_operand *from, struct nnx_operand *to);
 
@@ -118,8 +119,8 @@ bool nna_engine_plugin_needs_value(const struct nna_engine_plugin_operation *ope
 				   const struct nnx_operand *operand, uint32_t input);
 
 /*
- * Checks the signature of operation `of`; `operands` are the operands of its subgraph. Returns
- * NN_INVALID_ARGUMENT with the reason in `err` if the signature is wrong.
+ * Checks the signature of operation `of`; `operands` are the operands of the subgraph that contains
+ * `of`. Returns NN_INVALID_ARGUMENT with the reason in `err` if the signature is wrong.
  */
 enum nn_status nna_engine_plugin_check(const struct nna_engine_plugin_operation *operation,
 				       const struct nn_operand *operands,
@@ -135,9 +136,10 @@ struct nna_engine_plugin_use {
 };
 
 /*
- * Calls the operation's compile(), and sets *state for the operation's runs, or to NULL if the
- * operation keeps no state. Free the state by nna_engine_plugin_release(); NULL is allowed. The
- * attributes must outlive the state.
+ * Calls the operation's compile(), and sets *state to the state for the operation's runs. If the
+ * operation keeps no state, *state is set to NULL. The caller frees the state by
+ * nna_engine_plugin_release(), which accepts NULL. The attributes in `use` must stay valid until
+ * the state is freed.
  */
 enum nn_status nna_engine_plugin_compile(const struct nna_engine_plugin_operation *operation,
 					 const struct nna_engine_plugin_use *use, void **state,
@@ -154,8 +156,8 @@ enum nn_status nna_engine_plugin_shape(const struct nna_engine_plugin_operation 
 				       struct nn_error *err);
 
 /*
- * Computes the values of the outputs, whose shapes are known. Returns the statuses of
- * nna_engine_plugin_shape().
+ * Computes the values of the outputs, whose shapes are known. Returns NN_OK, NN_GENERAL_FAILURE or
+ * NN_OUT_OF_MEMORY.
  */
 enum nn_status nna_engine_plugin_execute(const struct nna_engine_plugin_operation *operation,
 					 const struct nna_engine_plugin_run *run,

@@ -19,7 +19,8 @@
  *
  * The present version of this interface is NNX_ABI_VERSION. An engine loads plug-ins that were
  * built for its own version or for an older version, and rejects newer plug-ins. Later versions add
- * fields only at the end of a structure; `size` is its size in the caller's version.
+ * fields only at the end of a structure; the field `size` is the structure's size in the caller's
+ * version.
  *
  *	version 1	the first
  *	version 2	attributes in nnx_extension and nnx_call
@@ -82,7 +83,7 @@ struct nnx_operand {
 	int32_t type;
 	uint32_t flags;
 	uint32_t element_size;		/* in bytes; 0 if the type has no fixed size (OEM scalar) */
-	uint32_t rank;			/* 0: a scalar; in check also: unknown rank */
+	uint32_t rank;			/* 0: scalar, or in check a tensor of unknown rank */
 	/*
 	 * A dimension of 0 means unknown in check and compile, and zero elements in shape and
 	 * execute.
@@ -141,8 +142,8 @@ struct nnx_call {
 	void *(*alloc)(struct nnx_call *call, size_t count, size_t size);
 
 	/*
-	 * Records the reason of a failure, printf-like, and returns `status`. If the plug-in calls
-	 * fail() again during a call, the first reason stays.
+	 * Records the reason of a failure, printf-like, and returns `status`. If one call of a
+	 * plug-in's function calls fail() several times, the engine keeps the first reason.
 	 */
 	enum nnx_status (*fail)(struct nnx_call *call, enum nnx_status status,
 				const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -167,7 +168,8 @@ struct nnx_type {
 	const char *name;		/* for messages: "TENSOR_INT64" */
 	/*
 	 * Checks the extension data of an operand of this type; data is NULL if the application set
-	 * none. If check_data is NULL, operands of this type cannot have extension data.
+	 * no extension data. If check_data is NULL, operands of this type cannot have extension
+	 * data.
 	 */
 	enum nnx_status (*check_data)(struct nnx_call *call, const struct nnx_operand *operand);
 };
@@ -201,10 +203,10 @@ struct nnx_operation {
 	enum nnx_status (*shape)(struct nnx_call *call);
 
 	/*
-	 * Prepares the operation of one model; may be NULL. During compile, only constant inputs
-	 * have values. The functions shape and execute receive *state, and release() frees *state.
-	 * Either compile and release are both set, or both are NULL. If compile fails, the engine
-	 * does not call release().
+	 * Prepares an operation of one model; the pointer compile may be NULL. During compile, only
+	 * constant inputs have values. The functions shape and execute receive *state, and
+	 * release() frees *state. Either compile and release are both set, or both are NULL. If
+	 * compile fails, the engine does not call release().
 	 */
 	enum nnx_status (*compile)(struct nnx_call *call, void **state);
 	void (*release)(void *state);

@@ -42,20 +42,20 @@ struct nna_hardware_layout {
 /*
  * Makes a buffer from a dma-buf (from a camera, a display or a dma-buf heap) or a memfd. `desc`
  * describes the file's contents from `offset` on. `stride` is the distance between rows of the
- * first plane in bytes. If `stride` is 0, the distance is desc->stride pixels; if desc->stride is
- * 0, too, rows have no gaps. The other planes follow the first plane without a gap; their strides
- * depend on the first plane's stride. The caller still owns `fd`. Returns 0, -EBADF, -ENOMEM, or
- * -EINVAL for a description that is wrong or exceeds the file.
+ * first plane in bytes. If `stride` is 0, rows are desc->stride pixels apart; if `stride` and
+ * desc->stride are 0, rows have no gaps. The second and later planes follow the first plane without
+ * a gap, with strides that depend on the first plane's stride. The caller still owns `fd`. Returns
+ * 0, -EBADF, -ENOMEM, or -EINVAL for a description that is wrong or exceeds the file.
  */
 int nna_hardware_buffer_from_fd(int fd, const AHardwareBuffer_Desc *desc, uint64_t offset,
 				uint32_t stride, AHardwareBuffer **buffer);
 
 /*
- * An image of a camera, a decoder or a display, in the terms of V4L2 and DRM. The planes are those
- * of the fourcc, in DRM's order. The caller sets fd, stride and offset of each plane; row_bytes and
- * rows are ignored. Allowed formats are those of AHardwareBuffer with one plane, YUYV, NV12, NV21,
- * YUV420, YVU420 and P010. The width must be even for YUYV; width and height must be even for NV12,
- * NV21, YUV420, YVU420 and P010.
+ * An image of a camera, a decoder or a display, in the terms of V4L2 and DRM. An image has the
+ * planes that DRM defines for the fourcc, in DRM's order. The caller sets fd, stride and offset of
+ * each plane; row_bytes and rows are ignored. Allowed formats are those of AHardwareBuffer with one
+ * plane, YUYV, NV12, NV21, YUV420, YVU420 and P010. The width must be even for YUYV; width and
+ * height must be even for NV12, NV21, YUV420, YVU420 and P010.
  */
 struct nna_hardware_image {
 	uint32_t fourcc;	/* DRM_FORMAT_ */

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Each level includes the lines of the levels before it. */
+/* Each log level includes the lines of all levels with lower numbers. */
 enum nna_log_level {
 	NNA_LOG_NONE = 0,
 	NNA_LOG_NOTE = 1,	/* reason why a program computes on the CPU; logged once */
@@ -26,7 +26,7 @@ enum nna_log_level {
 const char *nna_log_level_name(enum nna_log_level level);
 
 /*
- * Receives a line of the log without its newline. Several threads of the program may call the
+ * Receives a line of the log without its newline. Several threads may call the program's log
  * function at a time.
  */
 typedef void nna_log_fn(void *context, enum nna_log_level level, const char *line);
@@ -43,8 +43,8 @@ void nna_log_set(nna_log_fn *fn, void *context, enum nna_log_level level);
 /*
  * Keeps errors of this thread out of the log, for a caller that tolerates a failure. After
  * nna_log_keep_error(), the calling thread's lines of NNA_LOG_ERROR go to `line`, truncated to
- * `size`; each replaces the previous line. If `line` is NULL, the thread's errors go to the log
- * again. A call of nna_log_keep_error() first empties `line`.
+ * `size`; each new line replaces the previous line. If `line` is NULL, the thread's errors go to
+ * the log again. A call of nna_log_keep_error() first empties `line`.
  */
 void nna_log_keep_error(char *line, size_t size);
 

@@ -49,9 +49,9 @@ const char *nna_status_name(enum nn_status status);
 /*
  * Opens a device. If path is NULL, opens the path in the environment variable NNACCEL_DEVICE
  * (default NNA_DEVICE_PATH). The device's fd is close-on-exec and usable only in this address
- * space: a child process must open the device itself. Does not wait for an engine to register.
- * Returns NN_DEVICE_UNAVAILABLE if the device does not exist or denies access, or if the module's
- * ABI differs.
+ * space: a child process must open the device itself. The function nna_device_open() does not wait
+ * for an engine to register. Returns NN_DEVICE_UNAVAILABLE if the device does not exist or denies
+ * access, or if the module's ABI differs.
  *
  * If path is a socket, the device works without the module, for tests: an engine started with
  * --direct serves it. A device without the module has no memory limits. Without the module there
@@ -200,14 +200,14 @@ enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, in
 					   struct nna_memory **memory, struct nn_error *err);
 
 /*
- * Maps memory of nna_memory_alloc() into this process. The mapping is made at the first call,
- * returned by later calls, and removed when the memory is freed. Returns NULL with the reason in
- * err if the memory cannot be mapped. Callers map imported memory from its file, because the
- * library does not keep the file open.
+ * Maps memory of nna_memory_alloc() into this process. The first call makes the mapping, later
+ * calls return the same mapping, and freeing the memory removes the mapping. Returns NULL with the
+ * reason in err if the memory cannot be mapped. Callers map imported memory from its file, because
+ * the library does not keep the file open.
  */
 void *nna_memory_map(struct nna_memory *memory, struct nn_error *err);
 
-/* Returns a new dma-buf fd of memory that nna_memory_alloc() made; the caller closes it. */
+/* Returns a new dma-buf fd of memory that nna_memory_alloc() made; the caller closes the fd. */
 enum nn_status nna_memory_export(struct nna_memory *memory, int *fd, struct nn_error *err);
 
 /*
@@ -469,7 +469,7 @@ struct nna_dependencies {
  * IPreparedModel::executeFenced: starts an execution once all files of `after` (NULL: none) have
  * signalled success, and does not wait for the execution's end. Each file of `after` is a sync_file
  * of any driver, or a fence that nna_execute_fenced() made for any device. The file *fence becomes
- * readable (POLLIN) at the execution's end; the caller closes it. The returned fence is not a
+ * readable (POLLIN) at the execution's end; the caller closes the file. The returned fence is not a
  * sync_file, because the end of the execution depends on a process. Returns NN_INVALID_ARGUMENT if
  * neither the request nor the model gives an output's shape, or if a file of `after` is neither a
  * sync_file nor a fence of nna_execute_fenced(). The request and the handles of its memories may be
@@ -485,10 +485,10 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
  * IFencedExecutionCallback::getExecutionInfo: returns the status of a fence's execution, with the
  * reason of a failure. Can be called any number of times with the fd of nna_execute_fenced(), but
  * only once with a duplicate of this fd. The times in `launched` begin at the call of
- * nna_execute_fenced(), those in `fenced` at the end of the last dependency. A time that was not
- * measured is NNA_TIME_NONE; `launched` and `fenced` may be NULL. Returns NN_GENERAL_FAILURE if the
- * execution failed or has not ended yet, and NN_INVALID_ARGUMENT if the fd is not the fence of an
- * execution of this device.
+ * nna_execute_fenced(), and the times in `fenced` begin at the end of the last dependency. A time
+ * that was not measured is NNA_TIME_NONE; `launched` and `fenced` may be NULL. Returns
+ * NN_GENERAL_FAILURE if the execution failed or has not ended yet, and NN_INVALID_ARGUMENT if the
+ * fd is not the fence of an execution of this device.
  */
 enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 				  struct nna_timing *launched, struct nna_timing *fenced,
@@ -549,10 +549,11 @@ struct nna_buffer_roles {
  *
  * An execution may use a buffer only for an argument that is one of the buffer's roles. An
  * execution returns NN_INVALID_ARGUMENT if an argument is not one of its buffer's roles, or if a
- * buffer is both input and output. An execution returns NN_INVALID_ARGUMENT if an argument's shape
- * differs from that of the input's buffer or of the output's roles. An execution returns
- * NN_GENERAL_FAILURE if an input's buffer is empty, or if another execution or copy is writing to
- * one of its buffers. An execution that fails leaves the buffers of its outputs empty.
+ * buffer is both input and output. An execution returns NN_INVALID_ARGUMENT if an input's shape
+ * differs from the buffer's shape, or if an output's shape differs from the shape of the buffer's
+ * roles. An execution returns NN_GENERAL_FAILURE if an input's buffer is empty, or if another
+ * execution or copy is writing to one of its buffers. An execution that fails leaves the buffers of
+ * its outputs empty.
  *
  * A buffer's contents outlive the models and their worker.
  */

@@ -181,7 +181,7 @@ typedef struct NnApiSLDriverImplFL5 {
 		uint32_t *numDataCacheFiles);
 	/*
 	 * Sets *performanceInfo for an SL_ANeuralNetworksPerformanceInfoCode. Returns BAD_DATA if
-	 * performanceInfoKind is another value.
+	 * performanceInfoKind is not an SL_ANeuralNetworksPerformanceInfoCode.
 	 */
 	int (*SL_ANeuralNetworksDevice_getPerformanceInfo)(
 		const ANeuralNetworksDevice *device, int32_t performanceInfoKind,

@@ -27,8 +27,8 @@ struct nna_submission;
 /*
  * Creates a submission: a request that can be submitted again whenever its last execution has
  * ended. The submission holds references to its memories and buffers; `request` and `options` may
- * be freed. Free a submission before its prepared model, but not in flight, because the kernel
- * writes results into the submission.
+ * be freed. Free a submission before its prepared model. A submission in flight must not be freed,
+ * because the kernel writes results into the submission.
  */
 enum nn_status nna_submission_create(struct nna_prepared_model *prepared,
 				     const struct nna_request *request,
