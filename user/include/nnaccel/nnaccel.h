@@ -2,12 +2,12 @@
 /*
  * libnnaccel: the NN HAL 1.2/1.3 interface to /dev/nnaccel and the other devices of the module.
  *
- * Handles are opaque; each has a function that creates it and a function that destroys it. A call
- * returns a status and stores new objects in its last parameters. Several threads may call
- * functions at a time, also on one object. Destroy an object only after every other call on this
- * object has returned. Apart from the log, all state is in handles. A failing call writes one line
- * to `err`, and a successful call empties `err`; `err` may be NULL. A device may be closed before
- * the objects made from the device, which hold a reference to it.
+ * Handles are opaque; each kind of handle has a function that creates and a function that destroys
+ * a handle. A call returns a status and stores new objects in its last parameters. Several threads
+ * may call functions at a time, also on one object. Destroy an object only after every other call
+ * on this object has returned. Apart from the log, all state is in handles. A failing call writes
+ * one line to `err`, and a successful call empties `err`; `err` may be NULL. A device may be closed
+ * before the objects made from the device, which hold a reference to it.
  *
  * A later version may add fields to a structure whose first field is `size`. The caller sets `size`
  * to the size of the structure before the library reads or writes it. A call returns
@@ -186,14 +186,14 @@ struct nna_format {
 };
 
 /*
- * Imports an image; fd and prot are those of nna_memory_import(). An argument that uses the image
- * has offset 0 and length 0. The argument's value is the rows of all planes in order, without
- * padding; nna_memory_size() returns the size of this value. An image without padding is used in
- * place, without a copy. An image cannot hold constants (nna_prepare_model() returns
- * NN_GENERAL_FAILURE), and this library cannot map or export it. Returns NN_INVALID_ARGUMENT for a
- * size that the format cannot have, a stride shorter than a row, or rows beyond the file. Returns
- * NN_GENERAL_FAILURE for a fourcc or modifier that is not supported, or a file that the device
- * cannot access.
+ * Imports an image; the parameters fd and prot are as for nna_memory_import(). An argument that
+ * uses the image has offset 0 and length 0. The argument's value is the rows of all planes in
+ * order, without padding; nna_memory_size() returns the size of this value. An image without
+ * padding is used in place, without a copy. An image cannot hold constants (nna_prepare_model()
+ * returns NN_GENERAL_FAILURE), and this library cannot map or export it. Returns
+ * NN_INVALID_ARGUMENT for a size that the format cannot have, a stride shorter than a row, or rows
+ * beyond the file. Returns NN_GENERAL_FAILURE for a fourcc or modifier that is not supported, or a
+ * file that the device cannot access.
  */
 enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, int prot,
 					   const struct nna_format *format,
@@ -237,12 +237,11 @@ enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model
  * An entry of the compilation cache: the HAL's modelCache and dataCache handles and its token. The
  * files belong to the caller and are open for reading and writing. While the library reads or
  * writes the files, it holds OFD locks on the files, with its own open file descriptions. A model
- * loaded from data files keeps these files locked for reading. A program that locks the files
- * before it writes to them never changes a model in use.
+ * loaded from data files keeps these files locked for reading. If a program locks the files before
+ * a write, the program cannot change the files of a loaded model.
  *
  * Each combination of a model, its constants and a preference must have its own token. The engine
- * does not compare models: under a token, it loads the files of whichever model was saved under
- * that token.
+ * does not compare models: for a token, the engine loads the model that was saved under the token.
  */
 struct nna_cache {
 	uint32_t size;
@@ -253,8 +252,8 @@ struct nna_cache {
 	uint8_t token[NNA_CACHE_TOKEN_SIZE];
 	/*
 	 * Receives the reason why nna_prepare_model() did not save the entry, as one line; may be
-	 * NULL. The reason is empty if the entry was saved, or will be saved after the first
-	 * execution, because some engines compile only then.
+	 * NULL. The reason is empty if the entry was saved. The reason is also empty if the engine
+	 * compiles the model, and saves the entry, only after the first execution.
 	 */
 	struct nn_error *not_saved;
 	/*
@@ -293,9 +292,9 @@ struct nna_prepare_options {
 	 */
 	const struct nna_cache *cache;
 	/*
-	 * Allows the engine to store the compiled model in its own cache, and to load it from there
-	 * if the same user has stored an equal model. NNACCEL_ENGINE_CACHE=1 in the environment
-	 * allows the engine's cache, too.
+	 * Allows the engine to store the compiled model in its own cache, and to load the compiled
+	 * model from the cache if the same user has stored an equal model. NNACCEL_ENGINE_CACHE=1
+	 * in the environment has the same effect as engine_cache.
 	 */
 	bool engine_cache;
 	/*
@@ -316,8 +315,8 @@ struct nna_prepare_options {
 
 /*
  * IDevice::prepareModel_1_3, synchronous. If `options` is NULL, all options are 0. The model may be
- * freed after the call. The prepared model references its memories, and the engine reads constants
- * there without a copy.
+ * freed after the call. The prepared model holds references to the memories of its constants, and
+ * the engine reads the constants in these memories without a copy.
  */
 enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_model *model,
 				 struct nna_memory *const *memories,
@@ -332,9 +331,9 @@ struct nna_preparation;
  * IDevice::prepareModel_1_3, asynchronous: starts the work of nna_prepare_model(), and does not
  * wait for the engine. Any number of preparations may run at a time. The model, the handles of its
  * memories and the options may be freed when the call returns. Only the entry `cache` of the
- * options must stay valid until nna_preparation_finish() has saved the model to it. Only one thread
- * at a time may use a preparation. The preparation holds a reference to the device. If the device
- * was opened by a socket, nna_preparation_start() waits for the engine.
+ * options must stay valid until nna_preparation_finish() has saved the model to the entry. Only one
+ * thread at a time may use a preparation. The preparation holds a reference to the device. If the
+ * device was opened by a socket, nna_preparation_start() waits for the engine.
  */
 enum nn_status nna_preparation_start(struct nna_device *device, const struct nn_model *model,
 				     struct nna_memory *const *memories,
@@ -348,25 +347,26 @@ enum nn_status nna_preparation_start(struct nna_device *device, const struct nn_
 bool nna_preparation_has_ended(struct nna_preparation *preparation, uint32_t *thousandths);
 
 /*
- * Waits for the end of a preparation, and returns the model. The second call for a preparation
- * returns NN_INVALID_ARGUMENT. While nna_preparation_finish() waits, it calls `progress` of the
- * options. Status and reason are those of nna_prepare_model(). The caller must call
- * nna_preparation_free() also after a failure.
+ * Waits for the end of a preparation, and returns the model. A second call of
+ * nna_preparation_finish() for a preparation returns NN_INVALID_ARGUMENT. While
+ * nna_preparation_finish() waits, it calls `progress` of the options. The status, and the reason in
+ * `err`, are those that nna_prepare_model() returns. The caller must call nna_preparation_free()
+ * also after a failure.
  */
 enum nn_status nna_preparation_finish(struct nna_preparation *preparation,
 				      struct nna_prepared_model **prepared, struct nn_error *err);
 
 /*
- * Frees a preparation, and cancels it unless it has ended. The engine learns of the cancellation
- * when it next reports progress. A model that nna_preparation_finish() returned stays valid. NULL
- * is allowed.
+ * Frees a preparation, and cancels a preparation that has not ended. The engine notices the
+ * cancellation when the engine next reports progress. A model that nna_preparation_finish()
+ * returned stays valid. NULL is allowed.
  */
 void nna_preparation_free(struct nna_preparation *preparation);
 
 /*
  * Sets the signature of a prepared model that was loaded from a cache, so that
- * nna_buffer_allocate() can use it. Models of nna_prepare_model() already have a signature. Call
- * nna_prepared_model_set_signature() before any other thread uses `prepared`. Returns NN_OK or
+ * nna_buffer_allocate() can use the model. Models of nna_prepare_model() already have a signature.
+ * Call nna_prepared_model_set_signature() before any other thread uses `prepared`. Returns NN_OK or
  * NN_OUT_OF_MEMORY.
  */
 enum nn_status nna_prepared_model_set_signature(struct nna_prepared_model *prepared,
@@ -375,11 +375,12 @@ enum nn_status nna_prepared_model_set_signature(struct nna_prepared_model *prepa
 
 /*
  * IDevice::prepareModelFromCache_1_3, synchronous: loads a prepared model from an entry that
- * nna_prepare_model() saved in this or another process of the same user. `options` are those of
- * nna_prepare_model(), but their cache is ignored. Returns NN_INVALID_ARGUMENT for a wrong number
- * of files, or for a file that is not a regular file open for reading and writing. Returns
- * NN_GENERAL_FAILURE if this engine did not save the files under this token for this user, or if a
- * process is writing to them. After an error, the caller should call nna_prepare_model().
+ * nna_prepare_model() saved in this or another process of the same user. `options` are the same as
+ * for nna_prepare_model(), but the field `cache` of `options` is ignored. Returns
+ * NN_INVALID_ARGUMENT for a wrong number of files, or for a file that is not a regular file open
+ * for reading and writing. Returns NN_GENERAL_FAILURE if this engine did not save the files under
+ * this token for this user, or if a process is writing to the files. If loading from the cache
+ * fails, the caller should call nna_prepare_model().
  */
 enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 					    const struct nna_cache *cache,
