@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model in memory. A model can be encoded into a flat wire format. Code that receives a model
- * after nn_model_check() can trust the model. The structures follow the NN HAL 1.3 Model.
+ * The structures that describe a model in memory. A model can be encoded into a flat wire format.
+ * Code that receives a model after nn_model_check() can trust the model. The structures follow the
+ * NN HAL 1.3 Model.
  */
 #ifndef NNACCEL_MODEL_H
 #define NNACCEL_MODEL_H
@@ -101,7 +102,7 @@ struct nn_operand {
 	uint32_t dims[NN_MAX_RANK];
 	float scale;
 	int32_t zero_point;
-	/* how often operations of the subgraph use this operand as an input */
+	/* how often the subgraph's operations have this operand as an input */
 	uint32_t consumers;
 	struct nn_location location;
 	struct nn_extra extra;
@@ -142,7 +143,7 @@ struct nn_extension_prefix {
 
 /*
  * A model, as plain data. The caller that made the model owns the arrays. A decoded model is a
- * single allocation, which includes all arrays and names, but not the pools' memory.
+ * single allocation, which includes all arrays and names, but not the memory of the pools.
  */
 struct nn_model {
 	/* sizeof(struct nn_model), set by callers of libnnaccel */

@@ -214,9 +214,10 @@ enum nn_status nna_memory_export(struct nna_memory *memory, int *fd, struct nn_e
  * IDevice::getSupportedOperations_1_3: sets supported[i] for each operation i of the main subgraph.
  * The element memories[i] is pool i of the model. Operations that use unreachable memory are not
  * supported. Memory is unreachable if it could not be imported, if its driver rejects accesses or
- * has withdrawn it, or if its file has become shorter. For memory that could not be imported,
- * memories[i] is NULL and model->pools[i].size is the memory's size; otherwise model->pools is not
- * read. Returns NN_INVALID_ARGUMENT if the model violates a rule of the NNAPI.
+ * has withdrawn it, or if its file has become shorter. If the memory of pool i could not be
+ * imported, memories[i] is NULL and model->pools[i].size is the memory's size. For imported memory,
+ * model->pools[i] is not read. Returns NN_INVALID_ARGUMENT if the model violates a rule of the
+ * NNAPI.
  */
 enum nn_status nna_get_supported_operations(struct nna_device *device,
 					    const struct nn_model *model,
@@ -348,9 +349,9 @@ bool nna_preparation_has_ended(struct nna_preparation *preparation, uint32_t *th
 
 /*
  * Waits for the end of a preparation, and returns the model. A second call of
- * nna_preparation_finish() for a preparation returns NN_INVALID_ARGUMENT. While
- * nna_preparation_finish() waits, it calls `progress` of the options. The status, and the reason in
- * `err`, are those that nna_prepare_model() returns. The caller must call nna_preparation_free()
+ * nna_preparation_finish() for a preparation returns NN_INVALID_ARGUMENT. While waiting,
+ * nna_preparation_finish() calls the function `progress` of the options. The status, and the reason
+ * in `err`, are those that nna_prepare_model() returns. The caller must call nna_preparation_free()
  * also after a failure.
  */
 enum nn_status nna_preparation_finish(struct nna_preparation *preparation,
@@ -448,8 +449,8 @@ struct nna_execute_options {
 
 /*
  * IPreparedModel::executeSynchronously_1_3. `options` and `results` may be NULL. Returns
- * NN_DEAD_OBJECT if the worker died during the call or before; the caller must then prepare the
- * model again.
+ * NN_DEAD_OBJECT if the worker died before or during the call; the caller must prepare the model
+ * again after NN_DEAD_OBJECT.
  */
 enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna_request *request,
 			   const struct nna_execute_options *options,
@@ -553,8 +554,8 @@ struct nna_buffer_roles {
  * buffer is both input and output. An execution returns NN_INVALID_ARGUMENT if an input's shape
  * differs from the buffer's shape, or if an output's shape differs from the shape of the buffer's
  * roles. An execution returns NN_GENERAL_FAILURE if an input's buffer is empty, or if another
- * execution or copy is writing to one of its buffers. An execution that fails leaves the buffers of
- * its outputs empty.
+ * execution or copy is writing to a buffer of the request. An execution that fails leaves the
+ * buffers of its outputs empty.
  *
  * A buffer's contents outlive the models and their worker.
  */
@@ -570,13 +571,14 @@ uint64_t nna_buffer_size(struct nna_buffer *buffer);
 
 /*
  * IBuffer::copyTo and copyFrom: copy between a buffer and a whole memory object. If `rank` is not
- * 0, `dims` completes the buffer's shape. The memory must be as large as the buffer with its
- * completed shape. The kernel copies. If the memory belongs to another driver, the kernel waits for
- * that driver's fences, and notifies the driver before and after the copy. The functions
- * nna_buffer_read() and nna_buffer_write() copy to and from memory of this process. After a failed
- * copy into the buffer, the buffer is empty. The calls return NN_INVALID_ARGUMENT for a wrong size
- * or shape, or a copy to memory that is not writable. The calls return NN_GENERAL_FAILURE if the
- * buffer is empty or in use, or if the memory cannot be accessed.
+ * 0, `dims` sets the dimensions of the buffer's shape that are unknown. The memory must have the
+ * size of the buffer after the unknown dimensions are set. The kernel copies the bytes. If the
+ * memory belongs to another driver, the kernel waits for that driver's fences, and notifies the
+ * driver before and after the copy. The functions nna_buffer_read() and nna_buffer_write() copy to
+ * and from memory of this process. After a failed copy into the buffer, the buffer is empty. The
+ * calls return NN_INVALID_ARGUMENT for a wrong size or shape, or a copy to memory that is not
+ * writable. The calls return NN_GENERAL_FAILURE if the buffer is empty or in use, or if the memory
+ * cannot be accessed.
  */
 enum nn_status nna_buffer_copy_to(struct nna_buffer *buffer, struct nna_memory *memory,
 				  struct nn_error *err);
@@ -595,9 +597,9 @@ struct nna_burst_options {
 
 /*
  * IPreparedModel::configureExecutionBurst: makes a burst, a connection to the worker through shared
- * memory, for executions one after the other. `options` may be NULL. A waiting burst does not spin
- * if the model was prepared for low power or only one CPU is online. NNACCEL_SPIN_US in the
- * environment also limits the time for which a wait spins. Free the burst before the prepared
+ * memory, for executions that run one after another. `options` may be NULL. A waiting burst does
+ * not spin if the model was prepared for low power or only one CPU is online. NNACCEL_SPIN_US in
+ * the environment also limits the time for which a wait spins. Free the burst before the prepared
  * model. Returns NN_RESOURCE_EXHAUSTED_TRANSIENT if too many bursts exist, and NN_DEAD_OBJECT if
  * the model's worker is dead.
  */

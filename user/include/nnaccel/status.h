@@ -28,10 +28,10 @@ enum nn_status {
 #define NN_MESSAGE_SIZE 512
 
 /*
- * The reason of a failure: one line without a newline. Functions of libnnaccel.so empty the
- * structure when they begin. The structure is empty after a successful call, and contains the
- * reason after a failed call. The function nn_fail() does not overwrite a reason; if a call records
- * several reasons, the first reason stays.
+ * The reason of a failure: one line without a newline. Each function of libnnaccel.so first empties
+ * the structure. The structure is empty after a successful call, and contains the reason after a
+ * failed call. The function nn_fail() does not overwrite a reason; if a call records several
+ * reasons, the first reason stays.
  */
 struct nn_error {
 	char message[NN_MESSAGE_SIZE];

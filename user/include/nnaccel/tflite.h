@@ -19,7 +19,7 @@ struct TfLiteDelegate;
  * can be mapped for reading and writing. If a tensor with the handle is an input or output of a
  * delegated partition, the device uses the dma-buf's memory without a copy. The tensor must fit in
  * the `size` bytes from `offset`. The function duplicates the fd. The handle is valid until
- * TensorFlow Lite frees it.
+ * TensorFlow Lite frees the handle.
  *
  * Returns the handle, or -EINVAL if the fd cannot be mapped for reading and writing, -ENOMEM or
  * -EBADF. Any thread may call nnaccel_tflite_add_buffer().
