@@ -31,7 +31,7 @@
 
 #define LIVES		(uint64_t)how_often(32, 8)	/* or NNACCEL_FUZZ_SECONDS */
 #define CLIENTS		4	/* threads that call */
-#define WORKERS		2	/* number of worker threads, which fetch and answer */
+#define WORKERS		2	/* threads that fetch and answer commands */
 #define ROOM_MARGIN	(1UL << 32)
 #define LIFE_MS		400	/* maximum life of a fuzzing process */
 #define FENCE_MS	300	/* fence_bound_ms: maximum wait for a committed fence */
@@ -40,8 +40,8 @@
 #define SEQUENCE	16	/* maximum number of calls in a sequence */
 #define ENTRIES		8192	/* maximum number of sequences in the corpus */
 #define GUIDED		1	/* number of guided processes at a time */
-#define STUCK_MS	200	/* a guided process that makes no call for so long is replaced */
-#define SIGNAL_MS	10	/* time between signals; the second signal ends a call */
+#define STUCK_MS	200	/* time without a call after which a guided process is replaced */
+#define SIGNAL_MS	10	/* time between signals; a call's second signal ends it */
 #define GUIDED_LIFE	20000	/* maximum number of calls that a guided process makes */
 #define GUIDED_CALLS	100000	/* or NNACCEL_FUZZ_CALLS */
 #define TELL_NS		60000000000ULL	/* time between two reports of progress */
@@ -63,7 +63,7 @@ struct room {
 	} work;				/* of a submission */
 	int32_t dependencies[2];
 	char data[MAX_PAGE];
-	struct coverage coverage;	/* code that the room's thread covers, if guided */
+	struct coverage coverage;	/* module code that the thread covers, if guided */
 };
 
 /* State that all threads of a fuzzing process share. */
@@ -74,12 +74,12 @@ static struct {
 	uint32_t model;
 	uint32_t buffer;
 	int fence;			/* a sync_file */
-	/* fd of the latest submission's file; the fd may have been closed and reused */
+	/* fd of the latest submission's file; another thread may have closed or replaced this fd */
 	_Atomic int file;
-	_Atomic uint64_t last;		/* id of the object that a call made last */
+	_Atomic uint64_t last;		/* id of the latest new object */
 	_Atomic uint64_t submission;	/* latest submission: kind << 32 | id */
-	_Atomic uint64_t context;	/* latest context that wanted a worker */
-	_Atomic uint64_t cookie;	/* cookie of a command that only a random commit answers */
+	_Atomic uint64_t context;	/* latest context that requested a worker */
+	_Atomic uint64_t cookie;	/* cookie of the latest fetched command */
 	_Atomic uint32_t slot;
 	char *edge;	/* end of readable memory, before an unreadable page */
 } world;
@@ -89,11 +89,11 @@ static struct room *rooms;		/* by thread */
 /* Counters that all fuzzing processes share. */
 static struct {
 	_Atomic unsigned long calls, good;
-	_Atomic unsigned long fenced;	/* number of answers that end with a fence */
+	_Atomic unsigned long fenced;	/* answers that carry a fence */
 	_Atomic unsigned long by_ioctl[64];	/* successful calls, by index in ioctls[] */
 } *count;
 
-/* Random numbers that a sequence of calls has drawn; replaying them repeats the calls. */
+/* Random numbers that determined a sequence of calls; replaying the numbers repeats the calls. */
 struct tape {
 	uint32_t length;
 	uint16_t draws[TAPE];
@@ -104,10 +104,10 @@ static struct {
 	uint8_t seen[COVERAGE_TEXT];
 	_Atomic uint32_t places, num_entries;
 	_Atomic unsigned long calls[GUIDED];
-	unsigned long left;		/* number of calls that a signal ended */
-	unsigned long lives, stuck;	/* number of guided processes, and of those that hung */
+	unsigned long left;		/* number of calls ended by a signal */
+	unsigned long lives, stuck;	/* number of guided processes, and of hung processes */
 	struct tape entries[ENTRIES];
-	/* size of the initial corpus, and index of its next sequence */
+	/* number of sequences in the initial corpus, and index of the next sequence to replay */
 	_Atomic uint32_t num_old, next_old;
 	struct tape old[ENTRIES];
 } *guide;
@@ -119,7 +119,7 @@ struct fuzzer {
 	uint32_t at;
 };
 
-/* Returns the next number of the tape, and at the tape's end appends a random number. */
+/* Returns the next recorded number of the tape; at the tape's end, records a new random number. */
 static uint32_t draw_tape(struct fuzzer *f)
 {
 	if (f->at < f->tape->length)
@@ -147,14 +147,18 @@ static int draw_file(struct fuzzer *f)
 
 static void keep_file(struct fuzzer *f, int fd)
 {
-	/* Never replace the first four files, which the test needs until its end. */
+	/*
+	 * Never replace the first four entries of world.files, which the test needs until its end.
+	 */
 	int old = atomic_exchange(&world.files[4 + draw(f, FILES - 4)], fd);
 
 	if (old >= 0)
 		close(old);
 }
 
-/* Returns a random boundary value, or a value that is valid in some field. */
+/*
+ * Returns, at random, a boundary value, or a value that is valid in some field of some structure.
+ */
 static uint64_t draw_value(struct fuzzer *f)
 {
 	const uint64_t values[] = {
@@ -210,7 +214,7 @@ static void good_alloc(struct fuzzer *f, struct nnaccel_buffer_alloc *cmd)
 	damage(f, r->roles, sizeof(r->roles), 1);
 }
 
-/* Fills in a valid structure for a call that the worker answers. */
+/* Fills in a valid structure for an ioctl that sends a command to the worker. */
 static void good_engine_call(struct fuzzer *f, unsigned long request, void *arg)
 {
 	struct room *r = f->room;
@@ -370,7 +374,9 @@ static void good_session_call(struct fuzzer *f, unsigned long request, void *arg
 	case NNACCEL_ENGINE_SESSION:
 	case NNACCEL_ENGINE_REFUSE:
 	case NNACCEL_ENGINE_OPENER:
-		/* All structures with a field @context have it at the same offset. */
+		/*
+		 * The field @context has the same offset in every structure that contains @context.
+		 */
 		((struct nnaccel_engine_session *)arg)->context = world.context;
 		((struct nnaccel_engine_refuse *)arg)->error =
 			request == NNACCEL_ENGINE_REFUSE ? EAGAIN : 0;
@@ -424,7 +430,7 @@ static void good_session_call(struct fuzzer *f, unsigned long request, void *arg
 
 /* ---- calls ---- */
 
-/* Stores a pending submission, or the object that its work made, in @world. */
+/* Stores in @world the id of a pending submission, or of the object that a finished one made. */
 static void keep_submission(struct fuzzer *f, const struct nnaccel_submit *submit)
 {
 	if (submit->out_state == NNACCEL_STATE_PENDING) {
@@ -441,7 +447,7 @@ static void keep_submission(struct fuzzer *f, const struct nnaccel_submit *submi
 	}
 }
 
-/* Stores the object that a successful call has made in @world. */
+/* Stores in @world the id or fd that a successful call has returned. */
 static void keep(struct fuzzer *f, unsigned long request, const void *arg)
 {
 	switch (request) {
@@ -543,7 +549,7 @@ static void call_mmap(struct fuzzer *f)
 	if (at == MAP_FAILED)
 		return;
 	count->good++;
-	/* Try to get more access to the mapping. */
+	/* Try to extend the access rights of the mapping. */
 	mprotect(at, length, draw(f, 8));
 	madvise(at, length, draw(f, 26));
 	munmap(at, length);
@@ -558,7 +564,9 @@ static void call_register(struct fuzzer *f)
 	if (node < 0)
 		return;
 	memset(&f->room->arg, 0, sizeof(f->room->arg));
-	/* Do not damage the name, whose device would stay until the module is unloaded. */
+	/*
+	 * Do not damage the name: the device of each new name stays until the module is unloaded.
+	 */
 	strcpy(arg->name, "fuzz");
 	strcpy(arg->version, "1");
 	arg->size = sizeof(*arg);
@@ -593,7 +601,9 @@ static void *client_thread(void *data)
 	return NULL;
 }
 
-/* Worker thread: answers most commands correctly, some with a wrong answer, and some never. */
+/*
+ * Worker thread: answers most commands correctly, some commands wrongly, and some commands never.
+ */
 static void *worker_thread(void *data)
 {
 	static __thread union command cmd;
@@ -621,7 +631,8 @@ static void *worker_thread(void *data)
 			session_commit(world.files[FILE_SESSION], cmd.head.cookie, draw(f, 12),
 				       f->room->data, draw(f, 64), draw(f, 2) ? "no" : NULL);
 		/*
-		 * In the guided test always answer, because its only thread waits for each answer.
+		 * In the guided test answer every command, because the only client thread waits for
+		 * each answer.
 		 */
 		if (guide || (how > 1 && !fenced))
 			session_answer(world.files[FILE_SESSION], &cmd);
@@ -669,8 +680,8 @@ static void make_world(void)
 }
 
 /*
- * Allocates rooms surrounded by unmapped memory, so that the kernel cannot write to other memory by
- * a damaged pointer into a room.
+ * Allocates the rooms between inaccessible pages, so that a damaged pointer into a room cannot make
+ * the kernel write to other memory.
  */
 static void make_rooms(size_t num_rooms)
 {
@@ -696,14 +707,17 @@ static void fuzz_main(uint64_t seed)
 		if (pthread_create(&thread, NULL, i < CLIENTS ? client_thread : worker_thread,
 				   &fuzzers[i]))
 			_exit(1);
-	/* The allocation of a buffer needs a worker thread that answers. */
+	/*
+	 * Allocate the buffer after the worker threads have started, because a worker must answer
+	 * the call.
+	 */
 	world.buffer = buffer_alloc(world.s.fd, world.model, PAGE);
 	meddle(&fuzzers[CLIENTS + WORKERS]);
 }
 
 /* ---- guided by coverage ---- */
 
-/* Makes the calling thread's allocation number @nth fail, counted from now on. */
+/* Makes the calling thread's @nth kernel allocation from now on fail. */
 static void inject_fault(int fail_nth, uint32_t nth)
 {
 	char text[12];
@@ -714,7 +728,7 @@ static void inject_fault(int fail_nth, uint32_t nth)
 }
 
 /*
- * Chooses a sequence: an initial one, an empty one, or a changed or shortened one from the corpus.
+ * Chooses an initial sequence, an empty sequence, or a changed or shortened sequence of the corpus.
  */
 static void next_tape(struct fuzzer *chooser, struct tape *tape)
 {
@@ -742,14 +756,14 @@ static void *guided_worker(void *data)
 
 static sigjmp_buf away;
 /*
- * Number of signals during the present call. Between calls the number is 2, so that signals have no
- * effect.
+ * Number of signals during the present call. Between calls @signals is 2, so that further signals
+ * have no effect.
  */
 static volatile sig_atomic_t signals = 2;
 
 /*
- * After the first signal a waiting call is restarted. The second signal leaves the call by
- * siglongjmp().
+ * Signal handler: after the first signal during a call, a waiting call is restarted. The second
+ * signal during a call leaves the call by siglongjmp().
  */
 static void leave_call(int signal)
 {
@@ -791,7 +805,10 @@ static void call_guided(struct fuzzer *f, int fail_nth)
 	}
 	signals = 0;
 	if (!draw(f, 24)) {
-		/* Block the signal: if the kernel cannot write its frame, it kills the process. */
+		/*
+		 * Block the signal: if an injected fault prevents the signal's frame, the kernel
+		 * kills the process.
+		 */
 		signals_set(SIG_BLOCK);
 		inject_fault(fail_nth, 1 + draw(f, 12));
 	}
@@ -869,8 +886,8 @@ static void kill_guided(void)
 }
 
 /*
- * Restarts a guided process that has ended or hangs. Returns false if the process ended by itself
- * instead of by SIGKILL.
+ * Restarts a guided process that has ended or hangs. Returns false if the previous process ended by
+ * anything but SIGKILL, or if the new process cannot start.
  */
 static bool look_after(int number, uint64_t *seed)
 {
@@ -917,7 +934,9 @@ static void fail_quietly(void)
 	}
 }
 
-/* Reads sequences of calls from a file; a sequence is a count of numbers and the numbers. */
+/*
+ * Reads sequences of calls from a file; a sequence is a count of random numbers and these numbers.
+ */
 static void read_corpus(const char *path)
 {
 	FILE *file = path ? fopen(path, "re") : NULL;
@@ -934,7 +953,7 @@ static void read_corpus(const char *path)
 		fclose(file);
 }
 
-/* Writes each sequence that reached code that no earlier sequence of this run had reached. */
+/* Writes the corpus: each sequence of this run that was the first to reach some code. */
 static bool write_corpus(const char *path)
 {
 	FILE *file = fopen(path, "we");
@@ -981,7 +1000,10 @@ TEST(fuzz)
 		poll(NULL, 0, (int)scaled(LIFE_MS / 4 + seed * 7919 % (LIFE_MS * 3 / 4)));
 		kill(child, SIGKILL);
 		ASSERT_EQ(waitpid(child, &status, 0), child);
-		/* Only this test, or the module if a worker does not answer, may kill a process. */
+		/*
+		 * Only SIGKILL, from this test or from the module if a worker does not answer, may
+		 * end a fuzzing process.
+		 */
 		EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
 			TH_LOG("status %#x with seed %llu", status, (unsigned long long)seed);
 		seed++;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Imports: which files can be imported with which protection, and the effects of later seals,
- * truncation, and other drivers' dma-bufs.
+ * Imports of files and of other drivers' dma-bufs: the protection that each file allows, and the
+ * effects of seals and truncation after the import.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -47,7 +47,9 @@ FIXTURE_TEARDOWN(imports)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Starts an execution with @pool and maps the pool as the worker; finish() ends the execution. */
+/*
+ * Starts an execution with @pool, and maps @pool as the worker does. finish() ends the execution.
+ */
 static char *map_as_worker(FIXTURE_DATA(imports) *self, uint32_t pool, bool write, size_t length)
 {
 	execution_init(&self->e, self->model, write ? self->output : pool,
@@ -173,8 +175,7 @@ TEST_F(imports, sealing_afterwards)
 	at = map_as_worker(self, other, false, LENGTH);
 	ASSERT_NE(at, NULL);
 	/*
-	 * A grant for reading does not prevent F_SEAL_WRITE, and F_SEAL_WRITE does not prevent
-	 * reading.
+	 * A worker's read-only mapping does not prevent F_SEAL_WRITE, and stays readable after it.
 	 */
 	EXPECT_EQ(fcntl(file, F_ADD_SEALS, F_SEAL_WRITE), 0);
 	EXPECT_EQ(at[0], 0);
@@ -183,7 +184,7 @@ TEST_F(imports, sealing_afterwards)
 	close(file);
 }
 
-/* If a pool's file is truncated, only the worker gets SIGBUS. */
+/* If a pool's file is truncated, the worker gets SIGBUS, and the client's execution succeeds. */
 TEST_F(imports, truncated)
 {
 	int file = file_new(LENGTH);
@@ -213,7 +214,10 @@ TEST_F(imports, own_buffer)
 	uint32_t pool;
 
 	ASSERT_GE(buffer, 0);
-	/* Each import of a dma-buf makes a new pool, in the same context and in other contexts. */
+	/*
+	 * Each import of a dma-buf makes a new pool, in the exporting context and in other
+	 * contexts.
+	 */
 	EXPECT_EQ(pool_import(self->s.fd, buffer, PROT_RW, 0, LENGTH, &pool), 0);
 	EXPECT_NE(pool, self->output);
 	EXPECT_EQ(pool_import(self->s.fd, buffer, NNACCEL_PROT_READ, 0, LENGTH, &pool), 0);
@@ -221,7 +225,7 @@ TEST_F(imports, own_buffer)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 4);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-memory-alloc"), LENGTH / 1024);
 
-	/* Only the context that allocated the memory is charged for it. */
+	/* Only the context that allocated a pool is charged for the pool's memory. */
 	EXPECT_EQ(pool_import(other, buffer, PROT_RW, 0, LENGTH, &pool), 0);
 	EXPECT_EQ(summary_get(other, "nnaccel-memory-alloc"), 0);
 	EXPECT_EQ(summary_get(other, "nnaccel-memory-import"), LENGTH / 1024);
@@ -231,7 +235,7 @@ TEST_F(imports, own_buffer)
 	close(buffer);
 }
 
-/* After the charged context is closed, the user stays charged until the memory is freed. */
+/* A user stays charged for a closed context's memory until the memory is freed. */
 TEST_F(imports, charge_outlives_the_context)
 {
 	int first = device_open(), buffer = pool_export(first, pool_alloc(first, LENGTH));
@@ -250,7 +254,7 @@ TEST_F(imports, charge_outlives_the_context)
 	munmap(at, LENGTH);
 }
 
-/* Imports and accesses a dma-buf of another exporter, as client and as worker. */
+/* Imports a dma-buf of another exporter, and accesses the dma-buf as client and as worker. */
 static void use_foreign(struct __test_metadata *_metadata, FIXTURE_DATA(imports) *self, int buffer)
 {
 	char *mine = map_shared(buffer, LENGTH, PROT_READ | PROT_WRITE), *yours;
@@ -287,10 +291,7 @@ TEST_F(imports, udmabuf)
 	if (buffer < 0)
 		SKIP(return, "this kernel has no udmabuf");
 	use_foreign(_metadata, self, buffer);
-	/*
-	 * Close the file only after all mappings are gone, because udmabuf of Linux 6.1 requires
-	 * this order.
-	 */
+	/* Remove all mappings before the file is closed, as udmabuf of Linux 6.1 requires. */
 	close(file);
 }
 

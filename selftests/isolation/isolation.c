@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Isolation: files in processes that do not own them, objects of other contexts, and memory that
- * was not granted.
+ * Isolation: a process must not use another process's files, another context's objects, or memory
+ * that was not granted to it.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -69,7 +69,7 @@ static int start(FIXTURE_DATA(isolation) *self)
 	return error;
 }
 
-/* Answers the fetched execution as the worker, and waits until the client's call ends. */
+/* Answers the fetched execution as the worker does, and waits until the client's call ends. */
 static int finish(FIXTURE_DATA(isolation) *self)
 {
 	int error = session_answer(self->s.session, &self->cmd);
@@ -141,7 +141,7 @@ static int attach_once(int session)
 	return session_attach(session);
 }
 
-/* A session belongs to the first process that attaches, even after the process has died. */
+/* A session belongs to the first process that attaches to it, even after this process has died. */
 TEST_F(isolation, session_of_a_process_that_is_gone)
 {
 	uint64_t context;
@@ -159,7 +159,9 @@ TEST_F(isolation, session_of_a_process_that_is_gone)
 	close(other);
 }
 
-/* Process that has a context's last fd but is not the owner, and can only close the fd. */
+/*
+ * Steps of a process that has a context's last fd, but must not use the context of another process.
+ */
 static void keep_context(struct actor *me, void *data)
 {
 	actor_reached(me);
@@ -178,7 +180,10 @@ TEST_F(isolation, context_outlives_its_owner)
 	EXPECT_EQ(finish(self), 0);
 	close(self->s.fd);
 	self->s.fd = -1;
-	/* The context is still served, because a second process has its file open. */
+	/*
+	 * The worker still serves the context, because a second process has the context's file
+	 * open.
+	 */
 	EXPECT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd), EAGAIN);
 	actor_go(&actor);
 	EXPECT_TRUE(actor_await(&actor));
@@ -215,7 +220,7 @@ TEST_F(isolation, objects_of_another_context)
 		EXPECT_EQ(xioctl(other, NNACCEL_POOL_EXPORT, &export), ENOENT);
 		EXPECT_EQ(object_destroy(other, id), ENOENT);
 	}
-	/* The failed attempts have destroyed none of the owner's objects. */
+	/* The failed calls of the other context have destroyed none of the owner's objects. */
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 2);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 1);
 	close(other);
@@ -290,8 +295,8 @@ TEST_F(isolation, grants)
 			int error = at == MAP_FAILED ? errno : 0;
 
 			/*
-			 * Since 6.17 anonymous inodes are SB_I_NOEXEC, so PROT_EXEC fails with
-			 * EPERM instead of EACCES.
+			 * Since Linux 6.17 anonymous inodes are SB_I_NOEXEC: mmap() with PROT_EXEC
+			 * fails with EPERM instead of EACCES.
 			 */
 			if (cases[i].prot & PROT_EXEC && error == EPERM)
 				error = EACCES;
@@ -330,7 +335,7 @@ static void read_only_stays(struct __test_metadata *_metadata, int session, uint
 	int memory = open("/proc/self/mem", O_RDWR);
 
 	ASSERT_NE(at, NULL);
-	/* A write by /proc/self/mem, as debuggers do it, must fail. */
+	/* A write to the mapping through /proc/self/mem, as a debugger writes, must fail. */
 	ASSERT_GE(memory, 0);
 	EXPECT_EQ(pwrite(memory, "x", 1, (off_t)at), -1);
 	close(memory);
@@ -361,7 +366,7 @@ TEST_F(isolation, input_is_never_writable)
 	EXPECT_EQ(finish(self), 0);
 }
 
-/* An input is read-only even if the client has the pool's file open for writing. */
+/* The worker cannot write an input, even if the client can write the file of the input's pool. */
 TEST_F(isolation, input_in_a_file_is_never_writable)
 {
 	struct execution e;
@@ -381,8 +386,8 @@ TEST_F(isolation, input_in_a_file_is_never_writable)
 	read_only_stays(_metadata, self->s.session, grant);
 	EXPECT_EQ(finish(self), 0);
 	/*
-	 * When a pool becomes an output, the worker may write it, and the grant's number does not
-	 * change.
+	 * When an input pool becomes an output, the worker may write the pool, and the number of
+	 * the pool's grant does not change.
 	 */
 	execution_init(&e, self->model, self->input, pool);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
@@ -393,7 +398,9 @@ TEST_F(isolation, input_in_a_file_is_never_writable)
 	close(file);
 }
 
-/* A model's constants and its serialised form are read-only, even if the pool allows writing. */
+/*
+ * The worker cannot write a model's constants or its serialised form, even if the pool is writable.
+ */
 TEST_F(isolation, constants_are_never_writable)
 {
 	struct nnaccel_prepare prepare;
@@ -412,7 +419,7 @@ TEST_F(isolation, constants_are_never_writable)
 	EXPECT_EQ(finish(self), 0);
 }
 
-/* If a pool is a part of a file, only the pages of this part are accessible. */
+/* If a pool is a range of a file, the worker can map only the pages of this range. */
 TEST_F(isolation, part_of_a_file)
 {
 	struct execution e;
@@ -463,7 +470,7 @@ TEST_F(isolation, not_granted)
 	EXPECT_EQ(finish(self), 0);
 }
 
-/* When a pool is destroyed, its grant ends: existing mappings stay, and new mappings fail. */
+/* When a pool is destroyed, its grant ends: the worker's mappings stay, and new mappings fail. */
 TEST_F(isolation, forgotten)
 {
 	char *at;
@@ -498,7 +505,7 @@ TEST_F(isolation, forgotten)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-memory-alloc"), 3 * LENGTH / 1024);
 }
 
-/* A grant is valid only in its own session. */
+/* A grant of one session is not valid in another session. */
 TEST_F(isolation, grants_of_another_session)
 {
 	uint64_t context;
@@ -583,7 +590,7 @@ TEST_F(isolation, grants_do_not_fork)
 		ASSERT_NE(mapped, NULL);
 		EXPECT_EQ(touch(0), 0);
 		EXPECT_EQ(in_child(is_mapped, 0), ENOMEM);
-		/* An access to the mapping's address kills a forked child. */
+		/* A forked child that reads the mapping's address is killed. */
 		EXPECT_EQ(in_child(touch, 0), -1);
 		munmap(mapped, LENGTH);
 	}

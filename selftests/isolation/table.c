@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Table of isolation attempts: every process or context that does not own a handle tries to use the
- * handle, for each kind of handle. The module must reject each attempt; the test prints each
- * attempt with its errno.
+ * Table of isolation attempts: for each kind of handle, every process or context that does not own
+ * the handle tries to use it. The module must reject each attempt. The test prints each attempt
+ * with the attempt's errno.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,7 +12,10 @@
 #define LENGTH PAGE
 #define PROT_RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
 
-/* The owner of the handles: a context with an object of each kind, its worker, and a burst. */
+/*
+ * The owner of all handles: a context with an object of each kind, the context's worker, and a
+ * burst.
+ */
 struct owner {
 	struct served s;
 	uint32_t pool;
@@ -38,7 +41,7 @@ FIXTURE(table) {
 	struct stranger stranger;
 };
 
-/* Makes a call in a second thread, and answers its command as the worker. */
+/* Makes a client's call in a second thread, and answers the call's command as the worker does. */
 static int answer(FIXTURE_DATA(table) *self, unsigned long request, void *arg)
 {
 	struct owner *a = &self->alice;
@@ -51,7 +54,9 @@ static int answer(FIXTURE_DATA(table) *self, unsigned long request, void *arg)
 	return async_wait(&self->async) ?: error;
 }
 
-/* Creates an owner with every object, and an execution that its worker has fetched. */
+/*
+ * Creates the owner with an object of each kind, and starts an execution that the worker fetches.
+ */
 static int own(FIXTURE_DATA(table) *self)
 {
 	struct owner *a = &self->alice;
@@ -83,8 +88,8 @@ static int own(FIXTURE_DATA(table) *self)
 /* ---- attempts: each must return the error of its row ---- */
 
 /*
- * Processes that are not the owner have only the one file that they got. Their process memory is a
- * copy of the owner's.
+ * The owner whose handles the attempts use. A foreign process has only one file of the owner, and a
+ * copy of the owner's memory.
  */
 static struct owner *victim;
 
@@ -394,7 +399,7 @@ static int file_of(FIXTURE_DATA(table) *self, enum handle handle, enum party par
 	}
 }
 
-/* Makes the attempt @i in the kind of process that the table names. Returns the errno. */
+/* Makes the attempt attempts[i] in the kind of process that attempts[] names. Returns the errno. */
 static int make_attempt(FIXTURE_DATA(table) *self, size_t i)
 {
 	int fd = file_of(self, attempts[i].file, attempts[i].party);
