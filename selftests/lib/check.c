@@ -76,8 +76,8 @@ static const char *name_of(unsigned long request)
 }
 
 /*
- * Returns the size of the first published version of a call's structure; @size if the structure has
- * not grown.
+ * Returns the size of a call's structure in the first published interface; @size is the present
+ * size of the structure.
  */
 static uint32_t first_size(unsigned long request, size_t size)
 {
@@ -99,9 +99,7 @@ static uint32_t first_size(unsigned long request, size_t size)
 	}
 }
 
-/*
- * Returns whether the first published version of a call's structure can express the given values.
- */
+/* Returns whether @good uses only fields that the structure's first published version has. */
 static bool fits_first(unsigned long request, const uint8_t *good, size_t size)
 {
 	for (size_t i = first_size(request, size); i < size; i++)
@@ -210,7 +208,7 @@ static int check_pointers(int fd, unsigned long request, const void *good, size_
 	return wrong;
 }
 
-/* Returns the fd that the next open file will get. */
+/* Returns the number of the lowest free fd, which the next opened file will get. */
 static int next_fd(int fd)
 {
 	int next = dup(fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Table-driven checks for every ioctl. Each check prints a line for each error and returns
+ * Table-driven checks for every ioctl. Each check function prints a line for each error and returns
  * the number of errors.
  */
 #ifndef SELFTESTS_CHECK_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/** enum file_kind - The kind of file for which an ioctl is */
+/** enum file_kind - The kind of file on which an ioctl works */
 enum file_kind {
 	FILE_CONTEXT,
 	FILE_BURST,
@@ -19,7 +19,7 @@ enum file_kind {
 	FILE_SESSION,
 };
 
-/** struct ioctl_desc - An ioctl, or a kind of work that xioctl() submits */
+/** struct ioctl_desc - An ioctl of the module, or a kind of work that xioctl() submits */
 struct ioctl_desc {
 	const char *name;
 	unsigned long request;
@@ -30,7 +30,7 @@ struct ioctl_desc {
 extern const struct ioctl_desc ioctls[];
 extern const size_t num_ioctls;
 
-/** struct refusal - An invalid value of a field, and the errno of the call with this value */
+/** struct refusal - An invalid value of a field, and the errno of a call that passes this value */
 struct refusal {
 	const char *what;
 	size_t offset;
@@ -46,8 +46,8 @@ struct refusal {
 /**
  * check_refusals() - Checks that a call with an invalid value fails and changes nothing
  *
- * Each value of @cases makes the otherwise valid structure invalid. The call must return the value's
- * errno, and must not change the structure.
+ * Each case of @cases makes the valid structure @good invalid by one value. The call must fail with
+ * the errno of this case, and must not change the structure.
  */
 int check_refusals(int fd, unsigned long request, const void *good, size_t size,
 		   const struct refusal *cases, size_t num_cases);
@@ -55,9 +55,9 @@ int check_refusals(int fd, unsigned long request, const void *good, size_t size,
 /**
  * check_structure() - Checks the lengths and addresses of a structure that a call accepts
  *
- * Structures are too short, longer with zeros, longer with other bytes, up to a page, not mapped,
- * partly mapped, and read-only if the call writes the structure back. The call with the valid
- * structure must return @expected, even if it is made several times.
+ * Tests structures that are too short, or have a tail of zeros or of other bytes. Tests addresses
+ * that are not mapped, partly mapped, or (if the call writes the structure back) read-only. Each
+ * call with a valid structure must return @expected.
  */
 int check_structure(int fd, unsigned long request, const void *good, size_t size, int expected,
 		    bool written_back);
@@ -77,14 +77,15 @@ int check_fd_0(int fd, unsigned long request, const void *good, size_t size, siz
 /**
  * check_numbers() - Checks that calls with the number of no ioctl of the file fail with ENOTTY
  *
- * Numbers are tried with each direction and size. Ioctls of other kinds of file must also fail.
+ * Tests each ioctl number with each direction and size. Ioctls of other kinds of file must fail
+ * too.
  */
 int check_numbers(int fd, enum file_kind kind);
 
 /** check_all_refused() - Checks that each ioctl of a kind of file, and mmap(), fails with @error */
 int check_all_refused(int fd, enum file_kind kind, int error);
 
-/** struct odd_file - A file of an unexpected kind */
+/** struct odd_file - An open file that is neither memory nor a file of the module */
 struct odd_file {
 	const char *name;
 	int fd;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Coverage of the module's code by a thread's calls.
- */
+/* Records which code of the module a thread's calls reach. */
 #include <fcntl.h>
 #include <linux/kcov.h>
 #include <stdio.h>
@@ -41,7 +39,7 @@ bool coverage_begin(struct coverage *c)
 			close(fd);
 		return false;
 	}
-	/* KCOV's file stays open for the life of the thread. */
+	/* Leave KCOV's file open for the life of the recorded thread. */
 	c->places = places;
 	c->places[0] = 0;
 	return true;

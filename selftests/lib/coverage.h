@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Coverage of the module's code by a thread's calls, from the kernel's KCOV; scripts/uml enables
- * it.
+ * Records with the kernel's KCOV which code of the module a thread's calls reach. Kernels of
+ * scripts/uml have KCOV.
  */
 #ifndef SELFTESTS_COVERAGE_H
 #define SELFTESTS_COVERAGE_H
@@ -13,9 +13,7 @@
 /** COVERAGE_TEXT - Maximum size in bytes of the module's code whose coverage is recorded */
 #define COVERAGE_TEXT (1u << 19)
 
-/**
- * struct coverage - Code addresses that a thread reached; places[0] is their number
- */
+/** struct coverage - Code addresses that a thread reached; places[0] is the number of addresses */
 struct coverage {
 	volatile unsigned long *places;
 };
@@ -25,7 +23,7 @@ bool coverage_begin(struct coverage *c);
 
 /**
  * coverage_take() - Moves the recorded code addresses to @seen, which has a byte for each byte of
- * the module's code. Returns the number of addresses that @seen did not have.
+ * the module's code. Returns the number of addresses that are new in @seen.
  */
 unsigned int coverage_take(struct coverage *c, uint8_t *seen);
 

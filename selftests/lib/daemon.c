@@ -20,7 +20,7 @@
 
 #define NAME "nnacceld"
 
-/* Process id of the nnacceld that daemon_start() started, which must be reaped. */
+/* Process id of the nnacceld that daemon_start() started, and that daemon_stop() reaps. */
 static pid_t started;
 
 /* Returns whether the process @pid is alive, and is nnacceld or one of its workers. */
@@ -69,8 +69,8 @@ bool daemon_stop(void)
 }
 
 /*
- * Executes nnacceld in this process. nnacceld ends with the test that started it, and writes its
- * log to @log.
+ * Executes nnacceld in this process, with its log in @log. nnacceld gets SIGTERM when the test that
+ * started it ends.
  */
 static void daemon_exec(const struct stat *node, const char *option, int log)
 {
@@ -98,7 +98,9 @@ bool daemon_start(const char *option)
 		daemon_exec(&node, option, log[1]);
 	close(log[1]);
 	lines = started > 0 ? fdopen(log[0], "r") : NULL;
-	/* The pipe of nnacceld's log stays open, because nnacceld may write more lines. */
+	/*
+	 * Leave the pipe of nnacceld's log open, because nnacceld may write to the log at any time.
+	 */
 	while (lines && !ready && fgets(line, sizeof(line), lines)) {
 		fprintf(stderr, "# %s", line);
 		ready = strstr(line, "ready");

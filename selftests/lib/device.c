@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The client's side of the tests: contexts, pools, and calls that another
- * thread makes.
- */
+/* Helpers of the tests for clients: contexts, pools, and calls in a second thread. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -19,8 +16,7 @@
 #include "runner.h"
 
 /*
- * Enables (@may) or disables the thread's capability CAP_SYS_RESOURCE, which overrides the limits
- * of users.
+ * Enables (@may) or disables the thread's CAP_SYS_RESOURCE, which overrides the limits of a user.
  */
 static void override_limits(bool may)
 {

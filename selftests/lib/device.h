@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The client's side of the tests: contexts, pools, and calls that another thread makes. Functions
- * return 0 or an errno, unless their comments say otherwise.
+ * Helpers of the tests for clients: contexts, pools, and calls in a second thread. Functions return
+ * 0 or an errno, unless their comments say otherwise.
  */
 #ifndef SELFTESTS_DEVICE_H
 #define SELFTESTS_DEVICE_H
@@ -15,11 +15,11 @@
 
 #define DEVICE		"/dev/nnaccel"
 
-/* The system's page size, and the largest page size of all supported systems. */
+/* The page size of this system, and the largest page size of all supported systems. */
 #define PAGE		((unsigned long)sysconf(_SC_PAGESIZE))
 #define MAX_PAGE	65536UL
 
-/* The value of output fields before a call, which shows whether the call writes them. */
+/* Value of output fields before a call; a field with another value after the call was written. */
 #define POISON		0xa5a5a5a5U
 
 /** device_open() - Opens a context that limits apply to; returns an fd, or -1 and errno. */
@@ -52,7 +52,10 @@ void *map_shared(int file, uint64_t length, int prot);
 /** prepare_init() - Fills in a PREPARE of a pool's first @length bytes. */
 void prepare_init(struct nnaccel_prepare *prepare, uint32_t pool, uint64_t length);
 
-/** struct saved - Descriptions of a model part and a data part, and room for the parts' sizes. */
+/**
+ * struct saved - Descriptions of a cache entry's model part and data part, with memory for the
+ * sizes of both parts.
+ */
 struct saved {
 	struct nnaccel_cache_part model;
 	struct nnaccel_cache_part data;
@@ -78,7 +81,7 @@ void supported_init(struct nnaccel_supported *supported, uint32_t pool, uint64_t
 void query_init(struct nnaccel_query *query, uint32_t what, void *data, uint32_t size);
 
 /**
- * struct execution - An EXECUTE with one input and one output, and its arrays
+ * struct execution - An EXECUTE command with one input and one output, and the command's arrays
  *
  * The input is bytes 0 to 15 of the first pool; the output is bytes 16 to 31 of the
  * second pool.
@@ -94,7 +97,7 @@ struct execution {
 /** execution_init() - Fills in all of an execution. */
 void execution_init(struct execution *e, uint32_t model, uint32_t input, uint32_t output);
 
-/** struct async - A call that another thread makes */
+/** struct async - An ioctl that a second thread makes */
 struct async {
 	pthread_t thread;
 	int fd;

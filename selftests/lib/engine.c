@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The engine's side of the tests: a broker, and a worker that answers without computing.
- */
+/* A mock engine for the tests: a broker, and a worker that answers commands without computing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -207,7 +205,7 @@ int session_answer(int session, const union command *cmd)
 		memset(payload, 1, size);
 		break;
 	case NNACCEL_DO_EXECUTE:
-		/* Report sizes of 0, which fit any memory that the client gave. */
+		/* Report an output size of 0, which fits into any memory that the client passed. */
 		size = cmd->head.max_payload;
 		for (i = 0; i < cmd->head.num_outputs; i++) {
 			shapes[i].flags = NNACCEL_SHAPE_SUFFICIENT;
@@ -216,7 +214,7 @@ int session_answer(int session, const union command *cmd)
 		}
 		break;
 	case NNACCEL_DO_CACHE_SAVE:
-		/* The payload is all zeros: each part has 0 bytes. */
+		/* Leave the payload zero: the model part and the data part have 0 bytes. */
 		size = cmd->head.max_payload;
 		break;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine's side of the tests: a broker, and a worker that answers without computing. Functions
- * return 0 or an errno, unless their comments say otherwise.
+ * A mock engine for the tests: a broker, and a worker that answers commands without computing.
+ * Functions return 0 or an errno, unless their comments say otherwise.
  */
 #ifndef SELFTESTS_ENGINE_H
 #define SELFTESTS_ENGINE_H
@@ -13,10 +13,10 @@
 
 #define ENGINE_NODE	"/dev/nnaccel-engine"
 
-/* The name of nnacceld's engine, so that the tests' engine gets the same device, DEVICE. */
+/* The name of nnacceld's engine, under which the tests' engine gets nnacceld's device, DEVICE. */
 #define ENGINE_NAME	"nnaccel"
 
-/* The device time that the tests' worker reports for each execution. */
+/* The execution time on the device that the tests' worker reports for each execution, in ns. */
 #define MOCK_DEVICE_NS	4711
 
 /**
@@ -54,7 +54,7 @@ int session_attach(int session);
 /** session_attach_as() - Like session_attach(), with flags of NNACCEL_SESSION_ATTACH. */
 int session_attach_as(int session, uint32_t flags);
 
-/** union command - A command with its arrays */
+/** union command - A command for the worker, followed by the command's arrays */
 union command {
 	struct nnaccel_cmd head;
 	uint64_t room[16 * 1024];
@@ -103,9 +103,7 @@ int session_grant_fd(int session, uint32_t grant, uint32_t prot, int *fd);
 /** session_fence() - Gets a fence for which the worker must wait before an execution. */
 int session_fence(int session, uint64_t cookie, uint32_t index, int *fence);
 
-/**
- * struct served - A context of this process, served by a thread of this process as its worker
- */
+/** struct served - A context of this process, whose worker is a thread of this process */
 struct served {
 	int broker;
 	int fd;

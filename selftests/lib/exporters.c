@@ -20,7 +20,7 @@
 
 #define EXPORTER_PATH "/dev/" EXPORTER_DEVICE
 
-/* Copies of DRM's structures for vgem, because its headers are not installed everywhere. */
+/* Copies of DRM's structures for vgem, because DRM's headers are not installed everywhere. */
 struct drm_says {
 	int version[3];
 	size_t name_length;
@@ -56,7 +56,7 @@ struct drm_signal {
 #define DRM_SIGNAL	_IOW('d', 0x42, struct drm_signal)
 #define DRM_DUMB	_IOWR('d', 0xb2, struct drm_dumb)
 
-/* Loads the tests' module, which is in the directory of nnaccel.ko. */
+/* Loads the tests' module nnaccel_exporter.ko from the directory of nnaccel.ko. */
 static bool load_own(void)
 {
 	const char *nnaccel = getenv("NNACCEL_MODULE");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exporters of dma-bufs for the tests: the module nnaccel_exporter and drivers
- * of the kernel. Functions return an fd, or -1 and errno.
+ * Exporters of dma-bufs for the tests: the module nnaccel_exporter and the kernel's drivers.
+ * Functions return an fd, or -1 and errno.
  */
 #ifndef SELFTESTS_EXPORTERS_H
 #define SELFTESTS_EXPORTERS_H
@@ -10,7 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** struct exporter - The tests' own exporter: an fd of the exporter, and an fd of its dma-buf */
+/**
+ * struct exporter - An fd of the module nnaccel_exporter, and an fd of a dma-buf that this module
+ * exports
+ */
 struct exporter {
 	int fd;
 	int buffer;

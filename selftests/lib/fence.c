@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executions with files, and fences that represent hardware, by sw_sync if the kernel has it.
+ * Executions with a file for the result, and fences of simulated hardware, by sw_sync if available.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 #define SW_SYNC "/sys/kernel/debug/sync/sw_sync"
 
-/* The kernel has no header for these definitions of sw_sync. */
+/* Definitions of sw_sync, which no header of the kernel has. */
 struct sw_sync_fence {
 	uint32_t value;
 	char name[32];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions with files, and fences that represent hardware, by sw_sync if the kernel has it.
+ * Executions with a file for the result, and fences of simulated hardware, by sw_sync if available.
  * Functions return 0 or an errno, unless their comments say otherwise.
  */
 #ifndef SELFTESTS_FENCE_H
@@ -21,8 +21,8 @@ int file_start_until(int fd, uint32_t model, uint32_t pool, int dependency, uint
 /**
  * file_end() - Waits for the end of an execution and fetches its answer
  *
- * Returns 0, the errno with which the execution ended, or EPROTO if its status
- * is not NONE.
+ * Returns 0, the errno with which the execution failed, or EPROTO if the execution's status is not
+ * NONE.
  */
 int file_end(int fd, int file);
 

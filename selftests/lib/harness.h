@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Includes all of lib/ and the kernel's harness, whose time limits are scaled for slow machines.
+ * Includes all headers of selftests/lib, and kselftest_harness.h with time limits scaled for slow
+ * machines.
  */
 #ifndef SELFTESTS_HARNESS_H
 #define SELFTESTS_HARNESS_H
@@ -9,7 +10,7 @@
 
 #include "runner.h"
 
-/* The kernel's harness limits the time of a test by an alarm in the parent process. */
+/* kselftest_harness.h limits the time of a test by alarm() in the test's parent process. */
 static inline unsigned int scaled_alarm(unsigned int seconds)
 {
 	return alarm((unsigned int)scaled(seconds));

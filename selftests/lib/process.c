@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Other processes of a test: children that run one function, processes that receive files, and
- * steps at which a child waits.
+ * Further processes of a test: children that run one function, processes that receive files, and
+ * children that run in steps.
  */
 #include <grp.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Other processes of a test: children that run one function, processes that receive files, and
- * steps at which a child waits.
+ * Further processes of a test: children that run one function, processes that receive files, and
+ * children that run in steps.
  */
 #ifndef SELFTESTS_PROCESS_H
 #define SELFTESTS_PROCESS_H
@@ -24,10 +24,7 @@ bool send_file(int socket, int fd);
 /** receive_file() - Returns the file that was passed, or -1. */
 int receive_file(int socket);
 
-/**
- * struct stranger - A process that was forked before the test opened the files that the process
- * receives
- */
+/** struct stranger - A process that receives files; the test opened the files after the fork */
 struct stranger {
 	pid_t pid;
 	int socket;
@@ -42,7 +39,7 @@ int stranger_pass(struct stranger *stranger, int fd);
 /** become_user() - Becomes another user that may open the device. */
 bool become_user(uid_t uid, gid_t gid);
 
-/** struct actor - A child that runs in steps and waits after each step */
+/** struct actor - A child that runs in steps, and waits after each step for actor_go() */
 struct actor {
 	pid_t pid;
 	int said;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the variables that the test runner sets: whether to run all parts of the tests, and how
- * much slower this machine is than an idle one. The tests in user/ include this file too.
+ * Reads the environment variables of the test runner: whether to run all parts of the tests, and
+ * how much slower this machine is than an idle machine. The tests in user/ include runner.h too.
  */
 #ifndef SELFTESTS_RUNNER_H
 #define SELFTESTS_RUNNER_H
@@ -17,7 +17,7 @@ static inline int how_often(int all, int usual)
 /**
  * scaled() - Returns a time limit, in any unit, lengthened for this machine
  *
- * The factor is NNACCEL_TIME_SCALE (default 1, never less), which the test runner measures.
+ * The factor is NNACCEL_TIME_SCALE (default and minimum 1), which the test runner measures.
  */
 static inline unsigned long long scaled(unsigned long long time)
 {

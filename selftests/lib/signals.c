@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Signals that interrupt the calls of a test, and their count.
- */
+/* Signals that interrupt the calls of a test, and a count of handled signals. */
 #include <unistd.h>
 
 #include "signals.h"

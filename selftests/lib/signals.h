@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Signals that interrupt the calls of a test, and their count.
- */
+/* Signals that interrupt the calls of a test, and a count of handled signals. */
 #ifndef SELFTESTS_SIGNALS_H
 #define SELFTESTS_SIGNALS_H
 
@@ -9,7 +7,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/** handled - How many signals were handled since handle() */
+/** handled - Number of signals handled since the last call of handle() */
 extern volatile sig_atomic_t handled;
 
 /** count_signal() - A handler that counts in @handled, and does nothing else. */

@@ -69,7 +69,7 @@ static int call(int fd, struct nnaccel_wait *wait, void *work)
 	wait->out_state = POISON;
 	wait->out_error = POISON;
 	error = xioctl(fd, NNACCEL_WAIT, wait);
-	/* A call that fails does not change its structure. */
+	/* A WAIT that fails must not change the fields of its structure. */
 	if (error)
 		return wait->out_state != POISON || wait->out_error != POISON ? EPROTO : error;
 	return wait->out_state == NNACCEL_STATE_DONE || !wait->out_error ?

@@ -10,13 +10,13 @@
 #include "summary.h"
 #include "runner.h"
 
-/* Maximum number of waits of 10 ms for a counter before a test fails. */
+/* A test fails if a counter has a wrong value after this number of waits of 10 ms. */
 #define TRIES scaled(10000)
 
 #define SUMMARY "/sys/kernel/debug/nnaccel/summary"
 #define COMMANDS "/sys/kernel/debug/nnaccel/commands"
 
-/* Counters that the tests compare: all counters except the totals, which never decrease. */
+/* Counters that the tests compare: all of nnaccel/summary except totals, which never decrease. */
 static const char *const names[NUM_COUNTERS] = {
 	"contexts", "users", "pools", "pool-bytes", "imports", "import-bytes", "models",
 	"bursts", "slots", "commands", "sessions", "grants", "proxies", "buffers",
@@ -78,8 +78,8 @@ bool summary_becomes(int fd, const char *name, long long value)
 	long long now = -1;
 
 	/*
-	 * Repeat the read, because the last reference to a command may be dropped late, for example
-	 * by the worker's call.
+	 * Read the counter repeatedly, because the worker's call, for example, may drop the last
+	 * reference to a command late.
 	 */
 	for (unsigned long long i = TRIES; i; i--) {
 		now = summary_get(fd, name);

@@ -11,7 +11,7 @@
 
 #define NUM_COUNTERS 17
 
-/** struct summary - Numbers of existing objects, in the order of nnaccel/summary */
+/** struct summary - Counters of existing objects, in the order of names[] in summary.c */
 struct summary {
 	long long counter[NUM_COUNTERS];
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Models: SUPPORTED and PREPARE with the commands to the worker, the answers to the client, and
+ * Models: Tests of SUPPORTED and PREPARE: commands to the worker, answers to the client, and
  * rejected fields.
  */
 #include <time.h>
@@ -90,7 +90,7 @@ TEST_F(models, prepare_tells_the_worker)
 	EXPECT_EQ(grants[2].length, 3 * PAGE);
 	EXPECT_EQ(cmd.head.attributes_size, 9);
 	EXPECT_EQ(memcmp(command_attributes(&cmd), "attribute", 9), 0);
-	/* The worker's fetch wrote nothing behind the end of the command. */
+	/* The worker's fetch writes nothing into the buffer after the command's end. */
 	EXPECT_EQ(((uint8_t *)&cmd)[cmd.head.size], 0xa5);
 	EXPECT_EQ(session_answer(self->s.session, &cmd), 0);
 	EXPECT_EQ(async_wait(&async), 0);
@@ -103,8 +103,8 @@ TEST_F(models, prepare_tells_the_worker)
 }
 
 /*
- * A worker may report a model's memory only if the preparation succeeded, and only in a structure
- * of exactly one size.
+ * A worker may report a model's memory only if the preparation succeeded, and only in a payload of
+ * the size of struct nnaccel_model_memory.
  */
 TEST_F(models, memory_is_shown)
 {
@@ -149,7 +149,10 @@ TEST_F(models, memory_is_shown)
 	EXPECT_EQ(summary_get(self->s.fd, "drm-resident-device"), 0);
 }
 
-/* Starts a PREPARE and commits the given answer as the worker. Returns the errno of the PREPARE. */
+/*
+ * Starts a PREPARE, and answers as the worker with @status and @message. Returns the errno of the
+ * PREPARE.
+ */
 static int prepare_answered(struct served *s, struct nnaccel_prepare *prepare, uint32_t status,
 			    const char *message)
 {
@@ -187,8 +190,8 @@ TEST_F(models, prepare_fails_in_the_engine)
 }
 
 /*
- * A message is truncated to the size of the client's buffer, with its final 0. Bytes after a
- * message's final 0 are not written.
+ * An engine's message is truncated to the client's buffer, including a final 0. Bytes of the buffer
+ * after the final 0 are not written.
  */
 TEST_F(models, messages)
 {
@@ -288,8 +291,8 @@ TEST_F(models, prepare_refusals)
 	}
 	pools[1] = self->constants[1];
 	/*
-	 * Wait, because a call of the worker may still have a reference to the last model, which a
-	 * failed call removed.
+	 * Wait until the model of the failed PREPARE is freed, because a call of the worker may
+	 * still have a reference to it.
 	 */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 1));
 	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_WORK_PREPARE, &good, sizeof(good), 0, true), 0);
@@ -308,12 +311,12 @@ TEST_F(models, most_pools)
 	prepare_init(&prepare, self->wire, LENGTH);
 	with_constants(&prepare, pools, NNACCEL_MAX_CMD_POOLS - 1);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), 0);
-	/* A pool that is named several times is granted once. */
+	/* A pool whose id occurs several times in PREPARE's list gets only one grant. */
 	EXPECT_EQ(summary_get(-1, "grants"), self->before.counter[9] + 3);
 	free(pools);
 }
 
-/* Test the largest serialised model, and the most attributes. */
+/* The largest serialised model with the largest attributes can be prepared. */
 TEST_F(models, largest)
 {
 	static uint8_t attributes[NNACCEL_MAX_ATTRIBUTES];
@@ -350,7 +353,8 @@ TEST_F(models, number_is_limited)
 	EXPECT_EQ(prepare.out_status, POISON);
 	EXPECT_EQ(object_destroy(self->s.fd, prepare.out_model), 0);
 	/*
-	 * Wait, because the worker's last call may still have a reference to the destroyed model.
+	 * Wait until the destroyed model is freed, because the worker's last call may still have a
+	 * reference.
 	 */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 0));
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), 0);
@@ -358,8 +362,8 @@ TEST_F(models, number_is_limited)
 }
 
 /*
- * A model keeps the pools of its constants after the client has destroyed them. The grants of these
- * pools end with the model.
+ * The pools of a model's constants exist until the model ends, even if the client destroys the
+ * pools earlier. The grants of these pools end with the model.
  */
 TEST_F(models, holds_its_pools)
 {
@@ -407,8 +411,8 @@ TEST_F(models, holds_its_pools)
 }
 
 /*
- * If the deadline of PREPARE passes while the worker has the command, no model is made, and the
- * worker's answer is dropped.
+ * If PREPARE's deadline passes after the worker has fetched the command, the client gets no model,
+ * and the worker's answer is dropped.
  */
 TEST_F(models, prepare_deadline_passes)
 {
@@ -426,7 +430,7 @@ TEST_F(models, prepare_deadline_passes)
 	EXPECT_EQ(prepare.out_status, POISON);
 	EXPECT_EQ(prepare.out_model, POISON);
 	EXPECT_EQ(session_answer(self->s.session, &cmd), 0);
-	/* The worker that has prepared the model is notified of the model's end. */
+	/* The worker gets a notice that the model, which it has prepared too late, has ended. */
 	ASSERT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &cmd), 0);
 	EXPECT_EQ(cmd.head.kind, NNACCEL_DO_FORGET_MODEL);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 0);

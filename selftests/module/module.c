@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The module cannot be unloaded while one of its files is open. Unloading the module removes its
- * devices and files, and the module can be loaded again. $NNACCEL_MODULE names the module's file.
+ * The module cannot be unloaded while one of its files is open. Unloading the module removes the
+ * module's devices and files, and the module can be loaded again. NNACCEL_MODULE is the path of
+ * nnaccel.ko.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -24,7 +25,7 @@ static int module_load(const char *path)
 	return error;
 }
 
-/* Returns whether a file of proc has a line with this text. */
+/* Returns whether a line of the /proc file @path contains @text. */
 static bool file_has(const char *path, const char *text)
 {
 	FILE *file = fopen(path, "re");
@@ -66,7 +67,10 @@ TEST_F(module, stays_while_in_use)
 	buffer = pool_export(s.fd, pool_alloc(s.fd, PAGE));
 	at = map_shared(buffer, PAGE, PROT_READ);
 	ASSERT_NE(at, NULL);
-	/* Each open file keeps the module loaded, so close the files one after another. */
+	/*
+	 * Each open file prevents the unload, so close the files one by one, and try to unload each
+	 * time.
+	 */
 	EXPECT_EQ(module_unload(), EAGAIN);
 	close(s.broker);
 	EXPECT_EQ(module_unload(), EAGAIN);
@@ -79,8 +83,8 @@ TEST_F(module, stays_while_in_use)
 	munmap(at, PAGE);
 
 	/*
-	 * Unloading removes the module's device numbers and nodes, and the next load creates them
-	 * again.
+	 * Unloading removes the module's device numbers and nodes, and the next load creates new
+	 * numbers and nodes.
 	 */
 	EXPECT_TRUE(file_has("/proc/devices", " nnaccel\n"));
 	ASSERT_EQ(stat(DEVICE, &device), 0);
@@ -114,7 +118,7 @@ TEST_F(module, stays_while_one_is_open)
 	}
 }
 
-/* The file of an execution keeps the module loaded. */
+/* While the file of an execution is open, the module cannot be unloaded. */
 TEST_F(module, stays_while_a_file_exists)
 {
 	struct served s;
@@ -133,7 +137,9 @@ TEST_F(module, stays_while_a_file_exists)
 	usleep(100000);
 	EXPECT_EQ(module_unload(), EAGAIN);
 	close(file);
-	/* Repeat the unload until no kernel thread uses the closed file any more. */
+	/*
+	 * Try to unload until it succeeds, because a kernel thread may still use the closed file.
+	 */
 	do {
 		error = module_unload();
 	} while (error == EAGAIN);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The module's reports to an administrator: commands with age and state, trace events, and a line
- * in the kernel's log for each worker that the module kills.
+ * Tests of the module's reports to an administrator: age and state of each command, trace events,
+ * and a line in the kernel's log for each worker that the module kills.
  */
 #include <fcntl.h>
 #include <sys/klog.h>
@@ -68,8 +68,8 @@ static bool write_file(const char *path, const char *text)
 }
 
 /*
- * Checks the fields, except the age, of the line that the module prints for a context's newest
- * command.
+ * Checks the line of a context's newest command in debugfs' nnaccel/commands, except the command's
+ * age.
  */
 static void expect_shown(struct __test_metadata *_metadata, int fd, const char *state,
 			 const struct nnaccel_cmd *head, const char *flags)
@@ -100,7 +100,10 @@ TEST_F(observe, commands)
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	await_commands(self->s.fd, 1);
 	ASSERT_TRUE(shown_command(self->s.fd, &shown));
-	/* The age is at most the test's duration and a kernel tick of at most 10 ms. */
+	/*
+	 * A command's age is at most the test's duration plus one kernel tick, which is at most 10
+	 * ms.
+	 */
 	EXPECT_LE(shown.age_ms, (now_ns() - before) / 1000000 + 10);
 	queued.cookie = shown.cookie;
 	expect_shown(_metadata, self->s.fd, "queued", &queued, "---");
@@ -112,7 +115,10 @@ TEST_F(observe, commands)
 	EXPECT_FALSE(shown_command(self->s.fd, &shown));
 }
 
-/* An execution is shown while it waits for other executions, before it is queued to the session. */
+/*
+ * debugfs' nnaccel/commands also has executions that wait for other executions and are not yet
+ * queued to the session.
+ */
 TEST_F(observe, commands_that_wait_for_others)
 {
 	struct nnaccel_cmd waiting = { .model = 1, .priority = NNACCEL_PRIORITY_MEDIUM };
@@ -132,7 +138,7 @@ TEST_F(observe, commands_that_wait_for_others)
 }
 
 /*
- * The list of commands in debugfs has each context of each engine once, in the order in which the
+ * debugfs' nnaccel/commands has each context of each engine once, in the order in which the
  * contexts were opened.
  */
 TEST_F(observe, commands_of_all_contexts)
@@ -174,7 +180,7 @@ TEST_F(observe, commands_of_all_contexts)
 
 /* ---- numbers ---- */
 
-/* The fields of root's line in debugfs' nnaccel/users, after the user id. */
+/* The fields after the user id in root's line of debugfs' nnaccel/users. */
 struct user {
 	unsigned int contexts;
 	unsigned long long pool_bytes;
@@ -222,7 +228,7 @@ TEST_F(observe, users)
 	close(other);
 }
 
-/* The line of a context in debugfs' nnaccel/summary agrees with INFO. */
+/* The line of a context in debugfs' nnaccel/summary has the numbers that NNACCEL_INFO returns. */
 TEST_F(observe, summary)
 {
 	struct nnaccel_info info = { .size = sizeof(info) };
@@ -277,7 +283,7 @@ TEST_F(observe, summary)
 	close(file);
 }
 
-/* Checks the modes of the module's files, which say which users may open a file. */
+/* Checks the access modes of the module's device nodes and debugfs files. */
 TEST_F(observe, modes)
 {
 	const struct {
@@ -317,7 +323,10 @@ TEST_F(observe, parameters)
 	for (size_t i = 0; i < ARRAY_SIZE(params); i++) {
 		unsigned long long value = (unsigned long long)param_get(params[i].name);
 
-		/* Defaults that are a share of the memory are rounded to whole pages. */
+		/*
+		 * Compare whole pages, because defaults that are a fraction of the memory are
+		 * rounded to pages.
+		 */
 		EXPECT_EQ(value >= PAGE ? value / PAGE : value,
 			  params[i].value >= PAGE ? params[i].value / PAGE : params[i].value)
 			TH_LOG("%s", params[i].name);
@@ -349,7 +358,7 @@ TEST_F(observe, events)
 	write_file(TRACING "trace", "\n");
 }
 
-/* Causes each trace event once, in a context whose worker is a thread. */
+/* Causes the trace events of @s, a context whose worker is a thread of this process. */
 static void do_one_of_each(struct __test_metadata *_metadata, struct served *s, int buffer)
 {
 	uint32_t pool, model, foreign, slot;
@@ -362,7 +371,7 @@ static void do_one_of_each(struct __test_metadata *_metadata, struct served *s, 
 
 	pool = pool_alloc(s->fd, 100);
 	model = served_prepare(s, pool);
-	/* The worker answers the first execution only after its deadline has passed. */
+	/* The worker answers the first execution only after the execution's deadline has passed. */
 	execution_init(&e, model, pool, pool);
 	e.cmd.deadline_ns = deadline_soon();
 	ASSERT_TRUE(async_start(&async, s->fd, NNACCEL_WORK_EXECUTE, &e.cmd));
@@ -381,8 +390,8 @@ static void do_one_of_each(struct __test_metadata *_metadata, struct served *s, 
 	EXPECT_EQ(slot_free(burst, slot), 0);
 	close(burst);
 	/*
-	 * The first execution causes the events of a read access, and the second execution those of
-	 * a read and write access.
+	 * The first execution causes the events of a read access; the second execution causes the
+	 * events of a read and write access.
 	 */
 	ASSERT_EQ(pool_import(s->fd, buffer, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE, 0, 100,
 			      &foreign), 0);
@@ -447,8 +456,8 @@ TEST_F(observe, each_event)
 	served_close(&s);
 	exporter_close(&exporter);
 	/*
-	 * The broker refuses the new context. The worker of the old context dies before the
-	 * context's model is destroyed.
+	 * The broker refuses a second context. The worker of the first context dies before the
+	 * first context's model is destroyed.
 	 */
 	refused = device_open();
 	ASSERT_EQ(broker_await_new(self->s.broker, &s.context), 0);
@@ -456,7 +465,10 @@ TEST_F(observe, each_event)
 	close(refused);
 	close(self->s.session);
 	self->s.session = -1;
-	/* A closed context exists until the broker has fetched the context's GONE event. */
+	/*
+	 * The module frees a closed context only after the broker has fetched the context's GONE
+	 * event.
+	 */
 	while (!broker_next(self->s.broker, NNACCEL_ENGINE_NONBLOCK, &next))
 		;
 	EXPECT_TRUE(summary_becomes(-1, "contexts-held", held));
@@ -473,7 +485,10 @@ TEST_F(observe, each_event)
 	write_file(TRACING "trace", "\n");
 }
 
-/* Memory that the module allocated causes access events if a device has mapped it. */
+/*
+ * An execution causes access events for memory of the module that another driver's device has
+ * mapped.
+ */
 TEST_F(observe, access_events_of_own_memory)
 {
 	int buffer = pool_export(self->s.fd, self->pool);
@@ -491,8 +506,8 @@ TEST_F(observe, access_events_of_own_memory)
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	/*
-	 * The memory is synced when its first user, the input, begins and its last user, the
-	 * output, ends.
+	 * The memory is synced when the access of its first user, the input, begins, and when the
+	 * access of its last user, the output, ends.
 	 */
 	EXPECT_TRUE(file_has(TRACING "trace", "nnaccel_access_begin:", " prot=1 error=0"));
 	EXPECT_FALSE(file_has(TRACING "trace", "nnaccel_access_end:", " prot=3 error=0"));
@@ -505,7 +520,10 @@ TEST_F(observe, access_events_of_own_memory)
 	close(buffer);
 }
 
-/* Worker process: exits at the first command of its client. */
+/*
+ * If the session is closed before the worker fetches an execution, a trace event has the error
+ * EPIPE.
+ */
 TEST_F(observe, end_of_a_command_that_nobody_took)
 {
 	int fence;
@@ -524,7 +542,7 @@ TEST_F(observe, end_of_a_command_that_nobody_took)
 	write_file(TRACING "trace", "\n");
 }
 
-/* Worker process: prepares a model, fetches an execution and never answers it. */
+/* Worker process: prepares a model, then fetches an execution and never answers the execution. */
 static void never_answer(struct actor *self, void *data)
 {
 	int session = *(int *)data;

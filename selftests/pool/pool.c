@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Pools: ALLOC, IMPORT and EXPORT with rejected fields, and the limits of pools. */
+/* Pools: ALLOC, IMPORT and EXPORT of pools with rejected fields, and the limits of pools. */
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/mman.h>
@@ -65,8 +65,8 @@ TEST_F(pools, alloc_refusals)
 	EXPECT_EQ(summary_get(self->fd, "nnaccel-pools"), 0);
 	EXPECT_EQ(check_structure(self->fd, NNACCEL_POOL_ALLOC, &good, sizeof(good), 0, true), 0);
 	/*
-	 * check_structure() has made pools by two calls: one with the first published size, and one
-	 * with a tail of zeros. An ALLOC that could not write its result has left no pool.
+	 * Pools exist only from the calls of check_structure() with a valid structure. An ALLOC
+	 * that could not write its result has left no pool.
 	 */
 	EXPECT_EQ(summary_get(self->fd, "nnaccel-pools"), 4);
 }
@@ -113,7 +113,10 @@ TEST_F(pools, export)
 		EXPECT_EQ(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, export.out_fd, 0), MAP_FAILED);
 		at = map_shared(export.out_fd, PAGE, PROT_READ | PROT_WRITE);
 		ASSERT_NE(at, NULL);
-		/* The memory of a destroyed pool stays allocated and charged while it is mapped. */
+		/*
+		 * While the memory of a destroyed pool is mapped, the memory stays allocated and
+		 * charged.
+		 */
 		close(export.out_fd);
 		EXPECT_EQ(object_destroy(self->fd, export.id), 0);
 		EXPECT_EQ(summary_get(self->fd, "nnaccel-memory-alloc"), (long long)PAGE / 1024);
@@ -137,7 +140,8 @@ TEST_F(pools, dropped_pages_come_back)
 }
 
 /*
- * mmap() maps only the beginning of a large pool. Checks that each page fault maps the right pages.
+ * mmap() maps only the first pages of a large pool at once; page faults must map the right later
+ * pages.
  */
 TEST_F(pools, faults_in_large_mappings)
 {
@@ -156,7 +160,7 @@ TEST_F(pools, faults_in_large_mappings)
 
 		ASSERT_NE(part, MAP_FAILED);
 		madvise(part, n * PAGE, MADV_DONTNEED);
-		/* Begin with a page in the middle of a chunk of pages that one fault maps. */
+		/* Begin with a page in the middle of the pages that one page fault maps. */
 		for (size_t i = 0; i < n; i++) {
 			size_t page = (i + 700) % n;
 
@@ -202,7 +206,10 @@ TEST_F(pools, export_refusals)
 	EXPECT_EQ(check_fd_0(self->fd, NNACCEL_POOL_EXPORT, &good, sizeof(good),
 			     offsetof(struct nnaccel_pool_export, out_fd)), 0);
 	EXPECT_EQ(check_structure(self->fd, NNACCEL_POOL_EXPORT, &good, sizeof(good), 0, true), 0);
-	/* close_range() also closes the dma-bufs that check_structure() has opened. */
+	/*
+	 * Close all fds from @file on, and with them the dma-bufs that check_structure() has
+	 * opened.
+	 */
 	EXPECT_EQ(close_range((unsigned int)file, UINT32_MAX, 0), 0);
 }
 
@@ -266,8 +273,8 @@ TEST_F(pools, limits)
 		{ "max_pool_bytes", PAGE, PAGE, 0 },
 		{ "max_pool_bytes", PAGE, PAGE + 1, EFBIG },
 		/*
-		 * Without max_pool_bytes, the range of the worker's mmap() offsets limits the size
-		 * of a pool.
+		 * If max_pool_bytes sets no limit, the range of mmap() offsets of a grant limits
+		 * the size of a pool.
 		 */
 		{ "max_pool_bytes", LLONG_MAX, 1ULL << (NNACCEL_GRANT_SHIFT - 1), EDQUOT },
 		{ "max_pool_bytes", LLONG_MAX, (1ULL << (NNACCEL_GRANT_SHIFT - 1)) + 1, EFBIG },
@@ -281,7 +288,7 @@ TEST_F(pools, limits)
 	};
 	int other = device_open();
 
-	/* In each case the two contexts of the user already have a pool of one page each. */
+	/* Before each case, each of the user's two contexts has a pool of one page. */
 	ASSERT_NE(pool_alloc(self->fd, 1), 0);
 	ASSERT_NE(pool_alloc(other, 1), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -327,8 +334,8 @@ static bool write_to(const char *path, const char *text)
 }
 
 /*
- * The cgroup of the caller of ALLOC is charged for the memory. If ALLOC exceeds the cgroup's limit,
- * the call fails, and no process is killed.
+ * The cgroup of ALLOC's caller is charged for the memory. If ALLOC exceeds the cgroup's limit,
+ * ALLOC fails, and no process is killed.
  */
 TEST_F(pools, no_memory)
 {
