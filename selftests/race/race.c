@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * All operations at the same time, for a kernel with debug checks. Threads of short-lived clients
- * make all calls, and workers answer, map memory and die. At the end the module must have no
- * objects left.
+ * Stress test with all operations of the module at the same time, for a kernel with debug checks.
+ * Threads of short-lived clients make all calls; workers answer commands, map memory and die. At
+ * the end of the test the module must have no objects.
  */
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -18,11 +18,11 @@
 #include "harness.h"
 
 #define CLIENTS	3		/* number of client processes at a time */
-#define LIVES	how_often(8, 4)	/* client processes in sequence, for each of CLIENTS */
+#define LIVES	how_often(8, 4)	/* number of successive client processes for each of CLIENTS */
 #define THREADS	4
-#define CALLS	200		/* calls of a client thread, if its process lives that long */
+#define CALLS	200		/* maximum number of calls of a client thread */
 #define IDS	6		/* number of pool ids, and of model ids, in a client's table */
-#define BUFFERS	2		/* few buffers of a client, so that threads share them */
+#define BUFFERS	2		/* number of a client's buffers, which its threads share */
 #define BUFFER_THREADS	6	/* on one buffer */
 #define BUFFER_ROUNDS	(unsigned long)how_often(10, 4)	/* or NNACCEL_RACE_SECONDS */
 #define BUFFER_CALLS	200	/* minimum number of calls with buffers in a round */
@@ -46,8 +46,8 @@ struct client {
 };
 
 /*
- * Ids of objects in the context of the process, which all its threads share. Some ids name objects
- * that are destroyed.
+ * Ids of objects in the context that all threads of a client process share. Some ids belong to
+ * destroyed objects.
  */
 static _Atomic uint32_t pools[IDS], models[IDS];
 
@@ -57,8 +57,8 @@ static uint32_t draw_id(struct client *c, _Atomic uint32_t *ids)
 }
 
 /*
- * Replaces a random id of the table by @id. The old object is destroyed, or left to the end of the
- * context.
+ * Replaces a random id of the table @ids by @id. The replaced object is destroyed at once in half
+ * of all calls, and otherwise at the end of the context.
  */
 static void remember(struct client *c, _Atomic uint32_t *ids, uint32_t id)
 {
@@ -124,16 +124,14 @@ static void call_execute(struct client *c)
 }
 
 /*
- * Files of submissions; 0: no file yet. Some files are closed, so that their fds may belong to
- * other files.
+ * fds of submissions' files; 0: no file yet. Some fds are closed, and may have been reused for
+ * unrelated files.
  */
 static _Atomic int files[IDS];
 
 static _Atomic uint32_t submissions[IDS];
 
-/*
- * Submits an execution, and then waits for or destroys an execution that any thread has submitted.
- */
+/* Submits an execution, and then waits for, or destroys, a random submission of any thread. */
 static void call_submissions(struct client *c)
 {
 	int32_t dependencies[2] = { files[draw(&c->seed, IDS)], files[draw(&c->seed, IDS)] };
@@ -172,7 +170,8 @@ static void call_submissions(struct client *c)
 static _Atomic uint32_t buffers[BUFFERS];
 
 /*
- * Copies or executes with a buffer that other threads may use at the same time, or may have freed.
+ * Copies to or from a buffer, or executes with a buffer, that other threads may use or free at the
+ * same time.
  */
 static void use_buffer(int fd, unsigned int *seed, uint32_t model, uint32_t buffer, uint64_t other)
 {
@@ -236,7 +235,7 @@ static void map_burst(int fd, uint64_t base, uint64_t ring_bytes)
 	}
 }
 
-/* Returns the bytes of a ring with one line of datums, rounded up to whole pages. */
+/* Returns the size in bytes of a burst's ring with one line, rounded up to whole pages. */
 static uint64_t small_ring_bytes(void)
 {
 	uint64_t bytes = NNACCEL_RING_LINES + sizeof(struct nnaccel_line);
@@ -306,10 +305,7 @@ static void client_main(unsigned int seed)
 		clients[i] = (struct client){ .fd = fd, .seed = seed * THREADS + i };
 		pthread_create(&threads[i], NULL, client_thread, &clients[i]);
 	}
-	/*
-	 * Some client processes exit with calls in flight. The test kills the remaining client
-	 * processes.
-	 */
+	/* One third of the client processes exit while calls are in flight. */
 	if (draw(&seed, 3)) {
 		for (unsigned int i = 0; i < THREADS; i++)
 			pthread_join(threads[i], NULL);
@@ -339,7 +335,7 @@ static void touch_grants(int session, const union command *cmd)
 	}
 }
 
-/* Maps the burst of a command as the worker, and looks up the slots that clients bind first. */
+/* Maps the burst of @cmd as the worker does, and looks up the slots that clients bind first. */
 static void touch_burst(int session, const union command *cmd)
 {
 	struct nnaccel_session_slot slot = {
@@ -373,8 +369,8 @@ static void *worker_thread(void *data)
 		if (cmd.head.burst)
 			touch_burst(w.fd, &cmd);
 		/*
-		 * Leave some commands with a deadline unanswered, for which the module may kill the
-		 * worker.
+		 * Leave some commands that have a deadline unanswered, so that the module may kill
+		 * the worker.
 		 */
 		if (cmd.head.cookie && (!cmd.head.deadline_ns || draw(&w.seed, 8)))
 			session_answer(w.fd, &cmd);
@@ -394,8 +390,8 @@ static void worker_main(int session, unsigned int seed)
 }
 
 /*
- * Broker: starts workers for contexts or refuses contexts, and sometimes closes the node and opens
- * it again.
+ * Broker: starts a worker for a context or refuses the context, and sometimes closes and reopens
+ * the engine's node.
  */
 static void broker_main(int broker)
 {
@@ -410,8 +406,8 @@ static void broker_main(int broker)
 		if (!draw(&seed, 16)) {
 			close(broker);
 			/*
-			 * Repeat the open, because a worker that was just forked has the node open
-			 * for a moment.
+			 * Repeat the open, because a worker that was just forked still has a copy
+			 * of the closed fd.
 			 */
 			while ((broker = broker_open()) < 0)
 				pause_ms(1);
@@ -495,8 +491,8 @@ static void *contest_thread(void *data)
 		use_buffer(c->fd, &me->seed, c->model, buffer, 0);
 		if (!draw(&me->seed, 8)) {
 			/*
-			 * Destroy the new buffer if a second thread has already replaced the old
-			 * buffer.
+			 * Destroy the new buffer if a second thread has replaced c->buffer in the
+			 * meantime.
 			 */
 			fresh = buffer_alloc(c->fd, c->model, PAGE);
 			object_destroy(c->fd, buffer);
@@ -554,7 +550,8 @@ TEST(one_buffer)
 			pause_ms(200);
 		while (c.calls < BUFFER_CALLS);
 		/*
-		 * Replace the context's file by /dev/null while threads use its fd.
+		 * Close the context while threads use its fd: dup2() replaces the context's file by
+		 * /dev/null.
 		 */
 		fd = open("/dev/null", O_RDWR);
 		dup2(fd, s.fd);
@@ -595,8 +592,8 @@ TEST(closed_files)
 			close(file);
 		}
 		/*
-		 * The context's close ends all executions, while work items drop answers of closed
-		 * files.
+		 * Closing the context ends all executions, while the module's work items drop the
+		 * answers of executions whose files are closed.
 		 */
 		close(s.fd);
 		s.fd = -1;

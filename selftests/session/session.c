@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sessions: ATTACH, FETCH and COMMIT with rejected fields, poll(), and many threads that fetch at
- * once.
+ * Sessions: ATTACH, FETCH and COMMIT with rejected fields, poll(), and many threads that fetch
+ * commands at the same time.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -36,7 +36,7 @@ FIXTURE_TEARDOWN(sessions)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Starts a query of the client in a second thread. */
+/* Starts the client's call self->query in a second thread. */
 static bool ask(FIXTURE_DATA(sessions) *self)
 {
 	return async_start(&self->async, self->s.fd, NNACCEL_WORK_QUERY, &self->query);
@@ -78,7 +78,7 @@ TEST_F(sessions, attach)
 				 ARRAY_SIZE(cases)), 0);
 	EXPECT_EQ(check_structure(self->s.session, NNACCEL_SESSION_ATTACH, &good, sizeof(good),
 				  EBUSY, false), 0);
-	/* ATTACH fails if the context was closed before. */
+	/* ATTACH fails if the session's context was closed before ATTACH. */
 	other = device_open();
 	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
 	ASSERT_EQ(broker_session(self->s.broker, context, &session), 0);
@@ -168,7 +168,7 @@ TEST_F(sessions, fetch_refusals)
 		munmap(page, PAGE);
 		EXPECT_EQ(events_of(self->s.session, 0), POLLIN);
 
-		/* Make the same checks with a queued notice, and at the end with an empty queue. */
+		/* In the second iteration the queue has a notice instead of a query. */
 		ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_FETCH, &good), 0);
 		EXPECT_EQ(good.out_size, sizeof(struct nnaccel_cmd));
 		EXPECT_EQ(self->cmd.head.kind, i ? NNACCEL_DO_FORGET_MODEL : NNACCEL_DO_QUERY);
@@ -189,7 +189,7 @@ TEST_F(sessions, fetch_refusals)
 	EXPECT_EQ(events_of(self->s.session, 0), 0);
 }
 
-/* A command whose delivery failed is delivered before commands that were queued later. */
+/* If the fetch of a command fails, the next fetch delivers this command before later commands. */
 TEST_F(sessions, fetch_keeps_the_order)
 {
 	struct nnaccel_session_fetch bad = {
@@ -241,7 +241,7 @@ TEST_F(sessions, fetch_is_interruptible)
 	EXPECT_EQ(async.error, EINTR);
 }
 
-/* The context's end wakes every thread that fetches. */
+/* Closing the context wakes every thread that waits in FETCH. */
 TEST_F(sessions, close_wakes_all)
 {
 	struct nnaccel_session_fetch fetch = {
@@ -295,7 +295,8 @@ TEST_F(sessions, notices_wake)
 }
 
 /*
- * If a command does not fit into the buffer of the woken thread, the module wakes a second thread.
+ * If a command does not fit into the buffer of the thread that FETCH wakes, the module wakes a
+ * second thread in FETCH.
  */
 TEST_F(sessions, too_small_wakes_another)
 {
@@ -315,8 +316,8 @@ TEST_F(sessions, too_small_wakes_another)
 	EXPECT_EQ(async_wait(&second), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_QUERY);
 	/*
-	 * The thread with the small buffer is woken first if it slept first, and otherwise sleeps
-	 * until the context is closed.
+	 * If the thread with the small buffer was woken first, its FETCH has failed; otherwise this
+	 * thread waits until the context is closed.
 	 */
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
@@ -443,7 +444,8 @@ static bool ask_again(FIXTURE_DATA(sessions) *self, struct async *async,
 }
 
 /*
- * Returns the structure of a commit of the fetched command that also requests a nonblocking fetch.
+ * Returns a COMMIT structure that answers the fetched command and requests a nonblocking fetch of
+ * the next command.
  */
 static struct nnaccel_session_commit commit_and_fetch(FIXTURE_DATA(sessions) *self)
 {
@@ -458,7 +460,7 @@ static struct nnaccel_session_commit commit_and_fetch(FIXTURE_DATA(sessions) *se
 	};
 }
 
-/* A commit with a buffer also fetches the next command. */
+/* A COMMIT with a buffer answers a command and then fetches the next command. */
 TEST_F(sessions, commit_and_fetch)
 {
 	struct nnaccel_session_commit commit;
@@ -478,8 +480,8 @@ TEST_F(sessions, commit_and_fetch)
 	EXPECT_EQ(self->cmd.head.query, 8);
 
 	/*
-	 * If no command is queued, a commit with a fetch delivers the answer, and returns the error
-	 * of the fetch.
+	 * If no command is queued, a COMMIT with a fetch delivers the answer, and fails with the
+	 * error of the fetch.
 	 */
 	commit = commit_and_fetch(self);
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &commit), EAGAIN);
@@ -495,8 +497,8 @@ TEST_F(sessions, commit_and_fetch)
 }
 
 /*
- * If the commit part of a call is rejected, the call fetches nothing. If only the fetch part fails,
- * the answer is delivered.
+ * If the answer in a COMMIT is rejected, COMMIT fetches no command. If only the fetch in a COMMIT
+ * fails, the answer is delivered.
  */
 TEST_F(sessions, commit_and_fetch_errors)
 {
@@ -538,7 +540,10 @@ TEST_F(sessions, commit_and_fetch_errors)
 	EXPECT_EQ(async_wait(&async), 0);
 }
 
-/* If a signal interrupts a commit in its fetch, the restarted call does not commit again. */
+/*
+ * If a signal interrupts a COMMIT that waits for the next command, the restarted COMMIT does not
+ * answer the first command again.
+ */
 TEST_F(sessions, commit_and_fetch_restarts)
 {
 	const struct sigaction action = { .sa_handler = ignore, .sa_flags = SA_RESTART };
@@ -569,7 +574,7 @@ TEST_F(sessions, commit_and_fetch_restarts)
 	EXPECT_EQ(async_wait(&async), 0);
 }
 
-/* A queued command has a cookie, but cannot be committed before it is fetched. */
+/* The worker cannot answer a queued command by a guessed cookie before the command is fetched. */
 TEST_F(sessions, commit_before_fetch)
 {
 	uint64_t cookie;
@@ -584,7 +589,7 @@ TEST_F(sessions, commit_before_fetch)
 	EXPECT_EQ(async_wait(&self->async), 0);
 }
 
-/* Checks which payloads of an answer each kind of command allows. */
+/* Checks which payloads an answer may have, for each kind of command. */
 TEST_F(sessions, commit_payloads)
 {
 	uint32_t pool = pool_alloc(self->s.fd, 64);
@@ -621,8 +626,8 @@ TEST_F(sessions, commit_payloads)
 			{ 4, 0, 0x01000001, 0 },
 		} },
 		/*
-		 * Test payloads that are too large for the memory inside struct nnaccel_command.
-		 * The module checks the flags of a large payload word by word.
+		 * Payloads that are too large for the memory inside struct nnaccel_command. In such
+		 * a payload the module checks the flags word by word.
 		 */
 		{ "supported by many", NNACCEL_WORK_SUPPORTED, &many, {
 			{ sizeof(flags), 0, 2, EINVAL },
@@ -698,7 +703,7 @@ TEST_F(sessions, commit_shapes)
 	EXPECT_EQ(e.shape.rank, NNACCEL_MAX_RANK);
 }
 
-/* Cookies and model numbers of one session are invalid in another session. */
+/* A command's cookie is invalid in the session of another context. */
 TEST_F(sessions, commit_of_another)
 {
 	uint64_t context, cookie;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * SUBMIT and WAIT: each kind of work and each error; files, dependencies and limits. Signals,
- * second calls, destroyed objects and deaths occur at each stage of a submission.
+ * Tests of SUBMIT and WAIT: each kind of work, each error, files, dependencies and limits. At each
+ * stage of a submission, signals arrive, other threads call WAIT, objects are destroyed, and
+ * processes die.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -82,7 +83,7 @@ static long long commands(const FIXTURE_DATA(submit) *self)
 	return summary_get(self->s.fd, "nnaccel-commands");
 }
 
-/* Returns the progress of a submission that is pending, or -1 if it has an answer. */
+/* Returns the progress of a pending submission, or -1 if the submission has an answer. */
 static int progress_of(FIXTURE_DATA(submit) *self, uint32_t id, void *work)
 {
 	struct nnaccel_wait wait = {
@@ -96,8 +97,8 @@ static int progress_of(FIXTURE_DATA(submit) *self, uint32_t id, void *work)
 }
 
 /*
- * The worker reports the progress of a preparation. When the client no longer waits, a report of
- * progress fails with ECANCELED.
+ * The worker reports the progress of a preparation. After the client has destroyed the submission,
+ * a report of progress fails with ECANCELED.
  */
 TEST_F(submit, progress)
 {
@@ -135,7 +136,7 @@ TEST_F(submit, progress)
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &c), ECANCELED);
 	EXPECT_EQ(answer(self), 0);
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &c), ENOENT);
-	/* A report of progress fails for a command that is no preparation. */
+	/* The worker cannot report progress for a command other than PREPARE. */
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_EXECUTE, &self->execution.cmd, &id), 0);
 	ASSERT_EQ(fetch(self), 0);
 	c.cookie = self->cmd.head.cookie;
@@ -159,7 +160,7 @@ union work {
 	struct nnaccel_burst_create burst;
 };
 
-/* Data to which the structures of all kinds of work point. */
+/* Memory to which the structures of all kinds of work point. */
 static struct {
 	uint32_t answer;
 	uint8_t supported[4];
@@ -276,8 +277,8 @@ static void init_copy_out(FIXTURE_DATA(submit) *self, union work *work)
 static bool has_copy_out(const union work *work)
 {
 	/*
-	 * The copied bytes are zeros, because the worker has written nothing to the copy's staging
-	 * pool.
+	 * The client gets zeros, because the worker has written nothing to the staging pool of the
+	 * copy.
 	 */
 	return has_copy(work) && !at.bytes[0] && !at.bytes[sizeof(at.bytes) - 1];
 }
@@ -316,7 +317,7 @@ static const struct kind {
 
 #define NUM_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* Makes a buffer whose layout only the worker can convert. */
+/* Allocates a buffer whose layout only the worker can convert; returns the buffer's id. */
 static uint32_t converted_buffer(FIXTURE_DATA(submit) *self)
 {
 	const uint32_t layout = NNACCEL_LAYOUT_ENGINE;
@@ -367,7 +368,10 @@ TEST_F(submit, each_kind)
 	}
 }
 
-/* One call of SUBMIT submits each kind of work and waits for it. */
+/*
+ * For each kind of work, a single SUBMIT with NNACCEL_SUBMIT_WAIT submits the work and returns the
+ * answer.
+ */
 TEST_F(submit, each_kind_with_a_wait)
 {
 	struct nnaccel_submit submit;
@@ -396,7 +400,7 @@ TEST_F(submit, each_kind_with_a_wait)
 	}
 }
 
-/* A failure that the engine reports is an answer, too. */
+/* If the engine reports a failure, WAIT succeeds and returns the failure as the answer. */
 TEST_F(submit, statuses)
 {
 	union work work;
@@ -419,8 +423,8 @@ TEST_F(submit, statuses)
 			EXPECT_STREQ(at.execution.message, "no");
 		}
 		/*
-		 * A failed copy into a buffer has made the buffer uninitialised, so initialise it
-		 * again.
+		 * A failed copy into a buffer makes the buffer uninitialised, so repeat the copy
+		 * successfully.
 		 */
 		if (kinds[i].command == NNACCEL_DO_COPY_IN) {
 			kinds[i].init(self, &work);
@@ -432,7 +436,7 @@ TEST_F(submit, statuses)
 	}
 }
 
-/* SUBMIT itself copies a buffer whose layout the kernel knows. */
+/* If the kernel knows a buffer's layout, SUBMIT copies the buffer without the worker. */
 TEST_F(submit, copy_by_the_kernel)
 {
 	struct nnaccel_submit submit;
@@ -584,8 +588,8 @@ TEST_F(submit, refused_work)
 		}
 	}
 	/*
-	 * WAIT rejects the same invalid fields as SUBMIT, without losing the answer. Submissions
-	 * have ids in the order of kinds[].
+	 * WAIT rejects the fields that SUBMIT rejects, and the answer remains available. The ids of
+	 * the submissions ascend in the order of kinds[].
 	 */
 	EXPECT_EQ(commands(self), NUM_KINDS);
 	for (uint32_t left = NUM_KINDS, next = 1; left; next++) {
@@ -631,7 +635,7 @@ TEST_F(submit, refused_by_the_kind)
 	init_burst(self, &work);
 	work.burst.capacity = NNACCEL_BURST_MAX_CAPACITY + 1;
 	EXPECT_EQ(submit_work(self->s.fd, NNACCEL_WORK_BURST, &work, &id), EINVAL);
-	/* SUBMIT also rejects an invalid field if it has the flag NNACCEL_SUBMIT_WAIT. */
+	/* SUBMIT with the flag NNACCEL_SUBMIT_WAIT rejects an invalid field, too. */
 	init_query(self, &work);
 	work.query.data_size = NNACCEL_MAX_QUERY + 1;
 	submit_init(&submit, NNACCEL_WORK_QUERY, &work);
@@ -642,8 +646,8 @@ TEST_F(submit, refused_by_the_kind)
 }
 
 /*
- * If SUBMIT cannot write the answer, it undoes the work. If WAIT cannot write the answer, the
- * answer can be fetched again.
+ * If SUBMIT cannot write the answer to the client, SUBMIT destroys the result. If WAIT cannot write
+ * the answer to the client, a later WAIT can fetch the answer.
  */
 TEST_F(submit, nowhere_to_write)
 {
@@ -657,17 +661,15 @@ TEST_F(submit, nowhere_to_write)
 	ASSERT_NE(submit, MAP_FAILED);
 	work = (void *)submit + PAGE;
 	init_prepare(self, work);
-	/*
-	 * If SUBMIT does not wait and its own structure is read-only, the engine gets no command.
-	 */
+	/* If a SUBMIT that does not wait has a read-only structure, the engine gets no command. */
 	submit_init(submit, NNACCEL_WORK_PREPARE, work);
 	ASSERT_EQ(mprotect(submit, PAGE, PROT_READ), 0);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_SUBMIT, submit), EFAULT);
 	EXPECT_TRUE(worker_is_idle(self));
 	EXPECT_EQ(summary_get(-1, "submissions"), submissions);
 	/*
-	 * If SUBMIT waits and cannot write the answer, the new model is destroyed, so the worker
-	 * gets a notice.
+	 * If a SUBMIT that waits cannot write the answer, the module destroys the new model and
+	 * notifies the worker.
 	 */
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(mprotect(submit, 2 * PAGE, PROT_READ | PROT_WRITE), 0);
@@ -717,7 +719,7 @@ TEST_F(submit, answer_does_not_fit)
 	init_query(self, &work);
 	EXPECT_EQ(submission_wait(self->s.fd, id, &work), 0);
 	EXPECT_TRUE(has_query(&work));
-	/* If SUBMIT waits, an answer that does not fit into the client's memory is dropped. */
+	/* A SUBMIT that waits drops an answer that does not fit into the client's memory. */
 	work.query.data_size = 1;
 	submit_init(&submit, NNACCEL_WORK_QUERY, &work);
 	submit.flags = NNACCEL_SUBMIT_WAIT;
@@ -729,8 +731,8 @@ TEST_F(submit, answer_does_not_fit)
 }
 
 /*
- * SUBMIT reserves the fd before the engine gets the command. If WAIT gets no fd, a later WAIT can
- * fetch the answer.
+ * SUBMIT reserves the fd of a submission's file before the engine gets the command. If WAIT fails
+ * because no fd is free, a later WAIT can fetch the answer.
  */
 TEST_F(submit, no_number_for_a_file)
 {
@@ -761,8 +763,8 @@ TEST_F(submit, no_number_for_a_file)
 /* ---- signals ---- */
 
 /*
- * A signal ends the wait of SUBMIT before and after the worker's fetch, with and without
- * SA_RESTART.
+ * A signal ends the wait of SUBMIT, whether or not the worker has fetched the command, with and
+ * without SA_RESTART.
  */
 TEST_F(submit, interrupted)
 {
@@ -804,7 +806,7 @@ TEST_F(submit, interrupted)
 	}
 }
 
-/* Signals that interrupt WAIT do not change the submission. */
+/* After signals have interrupted WAIT, the submission is unchanged. */
 TEST_F(submit, interrupted_wait)
 {
 	struct nnaccel_wait wait = { .size = sizeof(wait) };
@@ -874,8 +876,8 @@ static void *execute_interrupted(void *data)
 }
 
 /*
- * If signals interrupt calls at random times, the engine gets each execution once, and the client
- * gets each answer.
+ * While signals interrupt calls at random times, the engine gets each execution once, and the
+ * client gets each answer.
  */
 TEST_F(submit, stress_by_signals)
 {
@@ -926,7 +928,7 @@ TEST_F(submit, second_wait)
 }
 
 /*
- * DESTROY of a submission ends a waiting call of WAIT, before and after the worker's fetch of the
+ * DESTROY of a submission ends a call that waits in WAIT, whether or not the worker has fetched the
  * command.
  */
 TEST_F(submit, destroyed)
@@ -970,7 +972,7 @@ TEST_F(submit, destroyed)
 	}
 }
 
-/* Destroying an answered submission also destroys the objects that its work made. */
+/* Destroying an answered submission whose answer was not fetched also destroys the new objects. */
 TEST_F(submit, destroyed_when_answered)
 {
 	union work work;
@@ -989,7 +991,10 @@ TEST_F(submit, destroyed_when_answered)
 	}
 }
 
-/* CANCEL does not find submissions, because only executions of rings have a tag. */
+/*
+ * CANCEL does not find submissions, because only executions that were submitted by io_uring have a
+ * tag.
+ */
 TEST_F(submit, has_no_tag)
 {
 	struct nnaccel_cancel cancel = { .size = sizeof(cancel), .flags = NNACCEL_CANCEL_ANY };
@@ -1021,7 +1026,7 @@ TEST_F(submit, deadline_while_queued)
 	EXPECT_EQ(submission_wait(self->s.fd, id, &work), ETIME);
 	EXPECT_EQ(work.execute.out_status, POISON);
 	EXPECT_TRUE(worker_is_idle(self));
-	/* WAIT also fails with ETIME if the deadline had passed before SUBMIT. */
+	/* If a deadline has passed before SUBMIT, SUBMIT succeeds and WAIT fails with ETIME. */
 	work.execute.deadline_ns = 1;
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_EXECUTE, &work, &id), 0);
 	EXPECT_EQ(submission_wait(self->s.fd, id, &work), ETIME);
@@ -1046,8 +1051,8 @@ TEST_F(submit, deadline_with_the_worker)
 		EXPECT_EQ(submission_wait(self->s.fd, id, &work), ETIME);
 		EXPECT_EQ(commands(self), 1);
 		/*
-		 * The worker answers after the deadline. The module does not kill a client that is
-		 * its own worker.
+		 * The worker answers after the deadline. The module does not kill the late worker,
+		 * because the client's process is also the worker.
 		 */
 		EXPECT_EQ(answer(self), 0);
 		EXPECT_EQ(commands(self), 0);
@@ -1068,7 +1073,9 @@ TEST_F(submit, duration)
 	submit.dependencies = (uintptr_t)&first;
 	submit.num_dependencies = 1;
 	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_SUBMIT, &submit), 0);
-	/* The maximum duration of an execution starts when its dependency ends. */
+	/*
+	 * The time limit duration_ns of an execution starts when the execution's dependency ends.
+	 */
 	ASSERT_EQ(fetch(self), 0);
 	usleep(200000);
 	EXPECT_FALSE(file_readable(self->s.fd, 0));
@@ -1104,7 +1111,10 @@ TEST_F(submit, file_tells_the_end)
 	EXPECT_EQ(submission_wait_file(self->s.fd, self->s.session, &e->cmd), EINVAL);
 }
 
-/* The last close of a submission's file drops the answer, at once or when the execution ends. */
+/*
+ * When all fds of a submission's file are closed, the answer is dropped: at once, or at the
+ * execution's end.
+ */
 TEST_F(submit, file_is_closed)
 {
 	struct nnaccel_submit submit;
@@ -1121,8 +1131,8 @@ TEST_F(submit, file_is_closed)
 	close(submit.out_fd);
 	ASSERT_EQ(fetch(self), 0);
 	/*
-	 * After the close of a submission's file, WAIT finds the submission by its id until the
-	 * execution ends.
+	 * After a submission's file is closed, WAIT accepts the submission's id until the execution
+	 * ends.
 	 */
 	EXPECT_EQ(submission_try(self->s.fd, submit.out_id, &work, &done), 0);
 	EXPECT_FALSE(done);
@@ -1187,7 +1197,8 @@ TEST_F(submit, file_number)
 }
 
 /*
- * Opens a second context, whose worker is this process, and prepares a model in the second context.
+ * Opens a second context, whose worker is this process, and prepares a model in the second context
+ * for the execution @e.
  */
 static bool open_second(struct served *other, FIXTURE_DATA(submit) *self, struct execution *e)
 {
@@ -1205,7 +1216,9 @@ static bool open_second(struct served *other, FIXTURE_DATA(submit) *self, struct
 	return model;
 }
 
-/* Executions that depend on each other in a chain over two contexts run in the chain's order. */
+/*
+ * Eight executions of two contexts, each of which depends on the previous execution, run in order.
+ */
 TEST_F(submit, chain_over_contexts)
 {
 	struct execution e[2] = { self->execution };
@@ -1262,9 +1275,11 @@ TEST_F(submit, longest_chain)
 		ASSERT_EQ(fetch(self), 0);
 		ASSERT_EQ(answer(self), 0);
 	}
-	/* Ended executions with closed files do not count against max_commands. */
+	/* An ended execution whose file is closed does not count against max_commands. */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", max - max / 2));
-	/* If one execution of a chain fails, all executions after it end with an error. */
+	/*
+	 * If one execution of a chain fails, all later executions of the chain end with an error.
+	 */
 	ASSERT_EQ(fetch(self), 0);
 	ASSERT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
 				 NNACCEL_STATUS_GENERAL_FAILURE, NULL, 0, NULL), 0);
@@ -1275,7 +1290,7 @@ TEST_F(submit, longest_chain)
 	param_set("max_commands", old);
 }
 
-/* If a dependency ended before SUBMIT, its result decides whether the new execution runs. */
+/* If a dependency ended before SUBMIT, the new execution runs only if the dependency succeeded. */
 TEST_F(submit, dependency_has_ended)
 {
 	struct execution *e = &self->execution;
@@ -1295,7 +1310,8 @@ TEST_F(submit, dependency_has_ended)
 	EXPECT_EQ(submission_wait_file(self->s.fd, file, &e->cmd), 0);
 	close(file);
 	/*
-	 * A failed dependency also ends executions that are submitted after its answer was fetched.
+	 * An execution fails if its dependency failed, even if the dependency's answer was fetched
+	 * before SUBMIT.
 	 */
 	EXPECT_EQ(submission_wait_file(self->s.fd, bad, &e->cmd), 0);
 	file = submit_file(self->s.fd, &e->cmd, bad);
@@ -1307,7 +1323,10 @@ TEST_F(submit, dependency_has_ended)
 	close(bad);
 }
 
-/* Destroying a submission ends the submission's file and its dependent executions with an error. */
+/*
+ * Destroying a submission signals the submission's file, and ends dependent executions with an
+ * error.
+ */
 TEST_F(submit, dependency_is_destroyed)
 {
 	struct nnaccel_submit submit;
@@ -1328,7 +1347,10 @@ TEST_F(submit, dependency_is_destroyed)
 	close(file);
 }
 
-/* If the context of a dependency is closed, the submission that waits for the dependency ends. */
+/*
+ * If the context of a dependency is closed, the dependent execution of another context ends with an
+ * error.
+ */
 TEST_F(submit, dependency_is_closed)
 {
 	struct execution *e = &self->execution, second;
@@ -1418,7 +1440,7 @@ TEST_F(submit, foreign_memory)
 	supported_init(&work[1].supported, pool, 1, at.supported, 4);
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_SUPPORTED, &work[1], &ids[1]), 0);
 	EXPECT_TRUE(worker_is_idle(self));
-	/* DESTROY cancels a submission that waits for fences. */
+	/* DESTROY cancels a submission that waits for the fences of imported memory. */
 	EXPECT_EQ(object_destroy(self->s.fd, ids[0]), 0);
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_PREPARE, &work[0], &ids[0]), 0);
 	ASSERT_EQ(ioctl(exporter.fd, EXPORTER_SIGNAL, 0), 0);
@@ -1433,8 +1455,8 @@ TEST_F(submit, foreign_memory)
 	EXPECT_TRUE(has_supported(&work[1]));
 	counts = exporter_counts(&exporter);
 	/*
-	 * The execution writes the memory. Overlapping commands share an access, so the exporter
-	 * may count fewer accesses than commands.
+	 * The exporter counts at least the writing access of the execution. Overlapping commands
+	 * share one access, so there may be fewer accesses than commands.
 	 */
 	EXPECT_GE(counts.begun[0], 1);
 	EXPECT_EQ(memcmp(counts.begun, counts.ended, sizeof(counts.begun)), 0);
@@ -1466,7 +1488,8 @@ static int child_context, child_file;
 static struct execution child_execution;
 
 /*
- * A forked child inherits the files of the context and of the submission, but may only poll them.
+ * A forked child inherits the files of the context and of the submission, but may only call poll()
+ * for these files.
  */
 static int use_inherited(int fd)
 {
@@ -1488,8 +1511,8 @@ static int await_inherited(int fd)
 }
 
 /*
- * A process that received a submission's file opens its own context, in which WAIT rejects the
- * file.
+ * In another process with its own context, WAIT rejects a submission's file that the process
+ * received.
  */
 static int use_passed(int file)
 {
@@ -1520,7 +1543,7 @@ TEST_F(submit, other_processes)
 
 /* ---- deaths ---- */
 
-/* The worker dies while its commands wait, are queued, are fetched, or are answered. */
+/* The worker dies while its context has waiting, queued, fetched and answered commands. */
 TEST_F(submit, death_of_the_worker)
 {
 	struct execution *e = &self->execution;
@@ -1556,7 +1579,7 @@ TEST_F(submit, death_of_the_worker)
 	close(file);
 }
 
-/* If there is no worker, SUBMIT returns at once, and the work waits for a worker. */
+/* If a context has no worker, SUBMIT returns at once, and the submission waits for a worker. */
 TEST_F(submit, waits_for_a_worker)
 {
 	union work work[3];
@@ -1572,20 +1595,25 @@ TEST_F(submit, waits_for_a_worker)
 		init_query(self, &work[i]);
 		ASSERT_EQ(submit_work(fd, NNACCEL_WORK_QUERY, &work[i], &ids[i]), 0);
 	}
-	/* If the broker refuses a worker, all waiting submissions end. */
+	/*
+	 * If the broker refuses to start a worker, all submissions that wait for the worker end
+	 * with an error.
+	 */
 	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
 	EXPECT_EQ(submission_try(fd, ids[0], &work[0], &done), 0);
 	EXPECT_FALSE(done);
 	ASSERT_EQ(broker_refuse(self->s.broker, context, EUSERS), 0);
 	for (int i = 0; i < 3; i++)
 		EXPECT_EQ(submission_wait(fd, ids[i], &work[i]), EUSERS);
-	/* If the worker dies before it attaches, the submission ends with EPIPE. */
+	/*
+	 * If the worker dies before ATTACH, a submission that waits for the worker ends with EPIPE.
+	 */
 	ASSERT_EQ(submit_work(fd, NNACCEL_WORK_QUERY, &work[0], &ids[0]), 0);
 	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
 	ASSERT_EQ(broker_session(self->s.broker, context, &self->s.session), 0);
 	close(self->s.session);
 	EXPECT_EQ(submission_wait(fd, ids[0], &work[0]), EPIPE);
-	/* A new worker answers all submissions that wait. */
+	/* When a new worker attaches, the worker gets all submissions that wait. */
 	for (int i = 0; i < 3; i++)
 		ASSERT_EQ(submit_work(fd, NNACCEL_WORK_QUERY, &work[i], &ids[i]), 0);
 	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
@@ -1602,8 +1630,8 @@ TEST_F(submit, waits_for_a_worker)
 }
 
 /*
- * The wait for a worker ends if no worker attaches in time, if there is no broker, and at the
- * deadline.
+ * A submission's wait for a worker ends at the deadline, after engine_wait_ms, or if there is no
+ * broker.
  */
 TEST_F(submit, no_worker_comes)
 {
@@ -1637,7 +1665,7 @@ TEST_F(submit, no_worker_comes)
 	param_set("engine_absent_ms", absent);
 }
 
-/* A context can be closed while its submissions are in each state. */
+/* A context can be closed while it has submissions in every state. */
 TEST_F(submit, closed)
 {
 	union work work;
@@ -1704,8 +1732,8 @@ static void die_with_work(struct actor *self, void *data)
 }
 
 /*
- * Clients are killed while their work waits, is fetched by the worker, or is answered, and during
- * calls.
+ * A client is killed while its submission waits, was fetched by the worker, or was answered, or
+ * during a call of the client.
  */
 TEST(death_of_the_client)
 {
@@ -1746,7 +1774,7 @@ TEST(death_of_the_client)
 
 /* ---- limits ---- */
 
-/* Answers count against max_commands until the client fetches them. */
+/* An answered command counts against max_commands until the client fetches the answer. */
 TEST_F(submit, too_many)
 {
 	long long old = param_set("max_commands", 2);
@@ -1773,8 +1801,8 @@ TEST_F(submit, too_many)
 }
 
 /*
- * The client is charged for an answer until it fetches the answer. The answers of this test have 1
- * MiB, a byte for each operation.
+ * The client is charged for an answer until the client fetches the answer. Each answer of this test
+ * has 1 MiB, one byte for each operation.
  */
 TEST_F(submit, large_answers_are_charged)
 {
@@ -1798,7 +1826,7 @@ TEST_F(submit, large_answers_are_charged)
 		ASSERT_EQ(answer(self), 0);
 		EXPECT_EQ(submission_wait(self->s.fd, id, &work), 0);
 	}
-	/* A second unfetched answer exceeds the limit of bytes. */
+	/* A second unfetched answer exceeds max_user_kernel_bytes. */
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_SUPPORTED, &work, &id), 0);
 	ASSERT_EQ(fetch(self), 0);
 	ASSERT_EQ(answer(self), 0);
@@ -1810,7 +1838,7 @@ TEST_F(submit, large_answers_are_charged)
 	free(operations);
 }
 
-/* A model counts against the context's limit before its answer is fetched. */
+/* A submitted PREPARE counts against max_models before the client fetches the answer. */
 TEST_F(submit, too_many_models)
 {
 	long long old = param_set("max_models", 2);

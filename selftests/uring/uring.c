@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executions by io_uring: results, rejections and cancelling. Rings end, and processes end, fork
- * or call execve(), with commands in flight.
+ * Tests of executions by io_uring: results, rejections and cancellation. While commands are in
+ * flight, rings end, and processes end, fork or call execve().
  */
 #include <liburing.h>
 #include <signal.h>
@@ -15,7 +15,9 @@
 #define LENGTH 64
 #define DEPTH 32
 
-/* Structures of SUBMIT to which the latest submission queue entries point. */
+/*
+ * struct nnaccel_submit of each of the latest submission queue entries, which point to this array.
+ */
 static struct nnaccel_submit submits[2 * DEPTH];
 static unsigned int num_submits;
 
@@ -36,7 +38,7 @@ static int submit(struct io_uring *ring, int fd, struct nnaccel_execute *cmd, ui
 	return io_uring_submit(ring);
 }
 
-/* Waits for the next completion and returns its result. */
+/* Waits for the next completion queue entry and returns the entry's result. */
 static int reap(struct io_uring *ring, uint64_t *tag)
 {
 	struct io_uring_cqe *cqe;
@@ -130,7 +132,10 @@ TEST_F(uring, writes_the_results)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 1);
 }
 
-/* A submission queue entry waits for its dependencies, and fails if a dependency fails. */
+/*
+ * An execution of a submission queue entry waits for its dependencies, and fails if a dependency
+ * fails.
+ */
 TEST_F(uring, depends_on_others)
 {
 	for (uint32_t status = 0; status < 2; status++) {
@@ -178,8 +183,8 @@ TEST_F(uring, tells_the_status)
 }
 
 /*
- * Submits many executions at once to a ring with the given flags; checks that each entry completes
- * once.
+ * Submits many executions at once to a ring with the flags @ring_flags; checks that each execution
+ * completes once.
  */
 static void batch(struct __test_metadata *_metadata, FIXTURE_DATA(uring) *self,
 		  unsigned int ring_flags, unsigned int sqe_flags)
@@ -276,8 +281,8 @@ static int answer(FIXTURE_DATA(uring) *self, uint32_t status)
 }
 
 /*
- * If the engine reports an execution's failure, the entries that are linked to the execution do not
- * start.
+ * If the engine reports the failure of an execution, the submission queue entries linked after the
+ * execution are cancelled.
  */
 TEST_F(uring, a_failed_status_stops_what_is_linked)
 {
@@ -297,7 +302,7 @@ TEST_F(uring, a_failed_status_stops_what_is_linked)
 	EXPECT_EQ(fetch(self), EAGAIN);
 }
 
-/* With IOSQE_CQE_SKIP_SUCCESS only failures cause completion queue entries. */
+/* With IOSQE_CQE_SKIP_SUCCESS only failed executions get completion queue entries. */
 TEST_F(uring, a_failed_status_is_shown_where_success_is_skipped)
 {
 	const uint32_t statuses[] = {
@@ -376,7 +381,7 @@ TEST_F(uring, refused_fields)
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
 
-/* Only NNACCEL_SUBMIT is valid as cmd_op, and only for the file of a context. */
+/* A submission queue entry is valid only with cmd_op NNACCEL_SUBMIT and the file of a context. */
 TEST_F(uring, refused_numbers)
 {
 	const int others[] = { self->s.broker, self->s.session };
@@ -420,8 +425,8 @@ TEST_F(uring, too_many)
 }
 
 /*
- * If the memory for an execution's result is unmapped, its completion has an error, and other
- * entries complete normally.
+ * If the memory for an execution's result is unmapped, the execution's completion queue entry has
+ * the error EFAULT.
  */
 TEST_F(uring, results_have_nowhere_to_go)
 {
@@ -444,13 +449,13 @@ TEST_F(uring, cancel)
 	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 2), 1);
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(cancel(self->s.fd, 3), ENOENT);
-	/* A cancelled execution that is queued never reaches the worker. */
+	/* If a queued execution is cancelled, the worker never gets the execution. */
 	EXPECT_EQ(cancel(self->s.fd, 2), 0);
 	EXPECT_EQ(reap(&self->ring, NULL), -ECANCELED);
 	EXPECT_EQ(cancel(self->s.fd, 2), ENOENT);
 	/*
-	 * If the worker has fetched an execution, a cancellation ends only its io_uring request.
-	 * The cancelled command has references to its memory until the worker answers.
+	 * If the worker has fetched an execution, a cancellation ends only the execution's io_uring
+	 * request. The cancelled command has references to its pools until the worker answers.
 	 */
 	EXPECT_EQ(cancel(self->s.fd, 1), 0);
 	EXPECT_EQ(reap(&self->ring, NULL), -ECANCELED);
@@ -463,8 +468,8 @@ TEST_F(uring, cancel)
 }
 
 /*
- * While hardware executes, a cancellation or a deadline ends the entry in the ring. The command
- * ends when the hardware's fence signals.
+ * After the worker has committed a fence of hardware, a cancellation or a deadline ends the
+ * io_uring request. The command of the cancelled request ends when the hardware's fence signals.
  */
 TEST_F(uring, hardware_has_it)
 {
@@ -488,8 +493,8 @@ TEST_F(uring, hardware_has_it)
 		close(hardware);
 	}
 	/*
-	 * Without a deadline or a cancellation, the entry in the ring also ends only when the
-	 * hardware's fence signals.
+	 * Without a deadline or a cancellation, the io_uring request ends when the hardware's fence
+	 * signals.
 	 */
 	self->e.cmd.deadline_ns = 0;
 	ASSERT_EQ(ioctl(exporter.fd, EXPORTER_FENCE, 1), 0);
@@ -520,7 +525,9 @@ static void *cancel_always(void *data)
 	return NULL;
 }
 
-/* One thread submits executions while a second thread cancels them; each execution ends once. */
+/*
+ * One thread submits executions while a second thread cancels executions; each execution ends once.
+ */
 TEST_F(uring, cancel_while_it_is_submitted)
 {
 	struct canceller c = { .fd = self->s.fd };
@@ -531,7 +538,7 @@ TEST_F(uring, cancel_while_it_is_submitted)
 
 	ASSERT_EQ(served_start(&self->s), 0);
 	ASSERT_EQ(pthread_create(&thread, NULL, cancel_always, &c), 0);
-	/* Repeat until a cancellation has met a running submission of the other thread. */
+	/* Repeat until the second thread has cancelled at least one execution. */
 	for (int round = 0; round < 30 || (!cancelled && round < 1000); round++) {
 		uint64_t seen = 0;
 
@@ -569,8 +576,8 @@ TEST_F(uring, death_of_the_worker)
 }
 
 /*
- * The parameter fence_bound_ms does not limit executions by rings: the client's deadline is the
- * only limit.
+ * The parameter fence_bound_ms does not limit executions by io_uring; only the client's deadline
+ * limits the duration.
  */
 TEST_F(uring, has_no_bound_but_its_deadline)
 {
@@ -591,8 +598,9 @@ TEST_F(uring, has_no_bound_but_its_deadline)
 	EXPECT_EQ(reap(&self->ring, NULL), -ETIME);
 	EXPECT_EQ(fetch(self), EAGAIN);
 	/*
-	 * The deadline passes once while the command is queued, and once while a worker does not
-	 * answer. The client is its own worker, so the module does not kill it.
+	 * The deadline passes first while a command is queued, then while the worker has a second
+	 * command. The module does not kill the worker, because the client's process is also the
+	 * worker.
 	 */
 	self->e.cmd.deadline_ns = now_ns() + 50000000;
 	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 3), 1);
@@ -617,8 +625,8 @@ TEST_F(uring, end_of_the_ring)
 	io_uring_queue_exit(&self->ring);
 	self->has_ring = false;
 	/*
-	 * Before Linux 6.7 a ring that ends cannot cancel its entries, which end when the worker
-	 * answers.
+	 * Before Linux 6.7 the end of a ring cannot cancel the ring's executions, which end when
+	 * the worker answers.
 	 */
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	while (!fetch(self))
@@ -628,8 +636,8 @@ TEST_F(uring, end_of_the_ring)
 }
 
 /*
- * A forked child inherits the ring and the context, but an execution by the child fails. The
- * child's exit cancels no executions of the parent.
+ * A forked child inherits the ring and the context, but an execution by the child fails. The exit
+ * of a forked child cancels no executions of the parent.
  */
 TEST_F(uring, fork)
 {
@@ -668,7 +676,7 @@ struct client {
 	bool has_deadline;
 };
 
-/* Client process: submits two executions, notifies the test, and ends. */
+/* Client process: submits two executions, notifies the test, and then exits or calls execve(). */
 static void be_client(struct actor *self, void *data)
 {
 	const struct client *client = data;
@@ -686,7 +694,10 @@ static void be_client(struct actor *self, void *data)
 	if (submit(&ring, fd, &e.cmd, 1) != 1 || submit(&ring, fd, &e.cmd, 2) != 1)
 		_exit(1);
 	actor_reached(self);
-	/* Before Linux 6.7 the module looks for ended clients every 200 ms: end after a look. */
+	/*
+	 * Before Linux 6.7 the module checks every 200 ms whether clients have ended, so end after
+	 * such a check.
+	 */
 	usleep(300000);
 	if (client->ending == EXECUTES)
 		execl("/bin/true", "true", NULL);
@@ -713,8 +724,8 @@ static void be_worker(struct actor *self, void *data)
 }
 
 /*
- * Ends a client whose worker does not answer, and afterwards the worker. With @has_deadline the
- * module must kill the worker instead. Returns what went wrong, or NULL.
+ * Ends a client whose worker does not answer, and then kills the worker. With @has_deadline the
+ * module must kill the worker. Returns the description of an error, or NULL.
  */
 static const char *end_client(int broker, enum ending ending, bool fetched, bool has_deadline)
 {
@@ -741,7 +752,7 @@ static const char *end_client(int broker, enum ending ending, bool fetched, bool
 	close(client.go);
 	if (status != (ending == IS_KILLED ? SIGKILL : 0))
 		return "it failed";
-	/* The context ends together with its client, without waiting for the worker. */
+	/* A context ends when its client ends, even if the context's worker does not answer. */
 	if (broker_next(broker, 0, &next) || next.out_event != NNACCEL_ENGINE_GONE)
 		return "the broker is not told";
 	if (!has_deadline) {
@@ -755,7 +766,7 @@ static const char *end_client(int broker, enum ending ending, bool fetched, bool
 	return NULL;
 }
 
-/* A process can end even if its worker does not answer and there is no deadline. */
+/* A client process can end even if its worker never answers an execution without a deadline. */
 TEST(ends_of_processes)
 {
 	struct summary before;
@@ -776,7 +787,7 @@ TEST(ends_of_processes)
 	close(broker);
 }
 
-/* The module kills a worker that is overdue even if the worker's client has ended. */
+/* The module kills a worker that does not answer in time, even if the worker's client has ended. */
 TEST(overdue_workers_of_processes_that_ended)
 {
 	long long grace = param_set("kill_grace_ms", 50);

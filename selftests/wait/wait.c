@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls that wait for the engine are interrupted by a signal, a stop, a tracer and the freezer.
- * Interrupted calls continue, and the engine gets each command once.
+ * Signals, job control stops, a tracer and the cgroup freezer interrupt calls that wait for the
+ * engine. Each interrupted call must continue, and the engine must get each command once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,8 +55,8 @@ FIXTURE_TEARDOWN(wait)
 }
 
 /*
- * Makes a call in a thread, interrupts it before and after the worker's fetch, and then answers its
- * command.
+ * Makes a call in a second thread, interrupts the call before and after the worker's fetch, and
+ * then answers the call's command.
  */
 static int disturbed(FIXTURE_DATA(wait) *self, unsigned long request, void *arg)
 {
@@ -74,7 +74,7 @@ static int disturbed(FIXTURE_DATA(wait) *self, unsigned long request, void *arg)
 	for (int i = 0; i < 3; i++)
 		if (!disturb(async.thread))
 			return ETIMEDOUT;
-	/* The worker has got the interrupted call's command only once. */
+	/* The worker must get the command of the interrupted call only once. */
 	if (session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &more) != EAGAIN)
 		return EEXIST;
 	if (session_answer(self->s.session, &self->cmd))
@@ -142,8 +142,8 @@ TEST_F(wait, each_call)
 }
 
 /*
- * Interrupts a copy that the worker makes. After the copy the worker gets the notice that the
- * copy's staging pool is freed.
+ * Interrupts a copy of a buffer that the worker makes. After the copy the worker must get the
+ * notice that the copy's staging pool is freed.
  */
 static int disturbed_copy(FIXTURE_DATA(wait) *self, struct nnaccel_buffer_copy *copy)
 {
@@ -155,7 +155,10 @@ static int disturbed_copy(FIXTURE_DATA(wait) *self, struct nnaccel_buffer_copy *
 	return self->cmd.head.kind == NNACCEL_DO_FORGET_GRANT ? ret : EPROTO;
 }
 
-/* Returns a buffer whose layout only the worker knows, so that the worker makes each copy. */
+/*
+ * Allocates a buffer whose layout only the worker knows, so that the worker makes each copy of the
+ * buffer.
+ */
 static uint32_t converted_buffer(struct __test_metadata *_metadata, FIXTURE_DATA(wait) *self)
 {
 	const uint32_t layout = NNACCEL_LAYOUT_ENGINE;
@@ -171,7 +174,7 @@ static uint32_t converted_buffer(struct __test_metadata *_metadata, FIXTURE_DATA
 	return alloc.cmd.out_buffer;
 }
 
-/* The worker copies from and to memory of the client and pools of each kind. */
+/* The worker copies a buffer from and to memory of the client and pools of each kind. */
 TEST_F(wait, copy)
 {
 	struct nnaccel_buffer_copy copy = {
@@ -207,9 +210,14 @@ TEST_F(wait, copy)
 		copy.flags = NNACCEL_COPY_OUT | NNACCEL_COPY_POOL;
 		EXPECT_EQ(disturbed_copy(self, &copy), 0);
 	}
-	/* The copy out of the buffer wrote the worker's bytes, and changed no bytes around them. */
+	/*
+	 * The copy from the buffer writes the worker's bytes into the pool, and no bytes before or
+	 * after the range.
+	 */
 	EXPECT_EQ(memcmp(bytes, "xxx\0\0\0\0xxx", 10), 0);
-	/* The access to the pool also ends if the worker reports that the copy has failed. */
+	/*
+	 * A copy's access to a pool must end even if the worker reports that the copy has failed.
+	 */
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_BUFFER_COPY, &copy));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
@@ -218,8 +226,8 @@ TEST_F(wait, copy)
 	EXPECT_EQ(copy.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
 	counts = exporter_counts(&other);
 	/*
-	 * A copy out begins to access the pool only after the worker has successfully converted the
-	 * layout.
+	 * A copy from a buffer to a pool accesses the pool only after the worker has converted the
+	 * buffer's layout without error.
 	 */
 	EXPECT_EQ(counts.begun[0], 1);
 	EXPECT_EQ(counts.begun[2], 1);
@@ -238,7 +246,9 @@ static void free_buffer(int signal)
 	object_destroy(gone_fd, gone_buffer);
 }
 
-/* A buffer that is freed during an interrupted copy lives until the copy ends. */
+/*
+ * If a buffer is freed during an interrupted copy, the buffer's memory exists until the copy ends.
+ */
 TEST_F(wait, copy_of_what_is_gone)
 {
 	struct nnaccel_buffer_copy copy = {
@@ -279,7 +289,7 @@ TEST_F(wait, stress_by_signals)
 	ASSERT_EQ(setitimer(ITIMER_REAL, &often, NULL), 0);
 	query_init(&query, 1, &answer, sizeof(answer));
 	EXPECT_EQ(xioctl(fd, NNACCEL_WORK_QUERY, &query), ETIMEDOUT);
-	/* The number of handled signals depends on the machine. */
+	/* At least one signal was handled; the exact number depends on the speed of the machine. */
 	EXPECT_GT(handled, 0);
 	ASSERT_EQ(setitimer(ITIMER_REAL, &(struct itimerval){}, NULL), 0);
 	close(fd);
@@ -324,8 +334,8 @@ TEST_F(wait, in_a_handler)
 	ASSERT_TRUE(disturb(async.thread));
 	await_commands(self->s.fd, 2);
 	/*
-	 * Also interrupt the handler's call, by SIGUSR2, because SIGUSR1 is blocked in its own
-	 * handler.
+	 * Interrupt the call in the handler of SIGUSR1 by SIGUSR2, because SIGUSR1 is blocked in
+	 * its own handler.
 	 */
 	ASSERT_TRUE(handle(SIGUSR2, count_signal, 0));
 	ASSERT_EQ(pthread_kill(async.thread, SIGUSR2), 0);
@@ -338,7 +348,7 @@ TEST_F(wait, in_a_handler)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 2);
 }
 
-/* A thread that unshares its table of files and exits does not cancel executions. */
+/* A thread that unshares its fd table and then exits does not cancel the process's executions. */
 static void *unshare_files(void *data)
 {
 	return unshare(CLONE_FILES) ? data : NULL;
@@ -356,7 +366,10 @@ TEST_F(wait, files_of_a_thread)
 	pthread_join(thread, &failed);
 	ASSERT_EQ(failed, NULL);
 	EXPECT_FALSE(file_readable(fence, 0));
-	/* A thread that unshares its fd table and continues does not cancel executions. */
+	/*
+	 * A thread that unshares its fd table and continues does not cancel the process's
+	 * executions.
+	 */
 	ASSERT_EQ(unshare(CLONE_FILES), 0);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
@@ -392,7 +405,7 @@ FIXTURE(client) {
 	union command cmd;
 };
 
-/* Starts a client process, and fetches the client's execution as the worker. */
+/* Starts a client process, and fetches the client's execution as the worker does. */
 FIXTURE_SETUP(client)
 {
 	struct nnaccel_engine_next next;
@@ -493,8 +506,8 @@ static bool put(const char *path, const char *text)
 }
 
 /*
- * Waits until cgroup.events reports that all processes are frozen (@frozen is 1), or that some
- * processes are not frozen (0).
+ * Waits until cgroup.events reports that all processes are frozen (@frozen is 1), or that not all
+ * are (@frozen is 0).
  */
 static void await_frozen(int frozen)
 {
@@ -543,7 +556,10 @@ TEST_F(client, can_be_killed)
 
 #define AHEAD_S 1000
 
-/* Executes with a deadline in a time namespace whose clock is ahead of the host's. */
+/*
+ * Executes with a deadline in a time namespace whose clock is AHEAD_S seconds ahead of the host's
+ * clock.
+ */
 static int execute_ahead(uint64_t deadline_ns)
 {
 	struct served s;
@@ -557,7 +573,10 @@ static int execute_ahead(uint64_t deadline_ns)
 		return 2;
 	pool = pool_alloc(s.fd, PAGE);
 	model = served_prepare(&s, pool);
-	/* The greatest possible deadline must not overflow. */
+	/*
+	 * The second iteration tests that the greatest possible deadline, UINT64_MAX, does not
+	 * overflow.
+	 */
 	for (int last = 0; last < 2; last++) {
 		execution_init(&e, model, pool, pool);
 		e.cmd.deadline_ns = last ? UINT64_MAX : now_ns() + deadline_ns;
@@ -565,15 +584,15 @@ static int execute_ahead(uint64_t deadline_ns)
 		    session_fetch(s.session, 0, &cmd))
 			return 3;
 		/*
-		 * The worker is in the same time namespace as the client, so it sees the client's
-		 * deadline.
+		 * The worker gets a deadline of the client's clock, because worker and client have
+		 * the same time namespace.
 		 */
 		off = (int64_t)(e.cmd.deadline_ns - cmd.head.deadline_ns);
 		if (session_answer(s.session, &cmd) || async_wait(&async) || off < 0 ||
 		    off > (last ? 1000000000 : 0))
 			return 4;
 	}
-	/* A deadline before the boot of the host is in the past. */
+	/* A deadline earlier than the host's boot has passed, so the execution fails with ETIME. */
 	for (int first = 0; first < 2; first++) {
 		e.cmd.deadline_ns = first ? 1 : now_ns();
 		if (xioctl(s.fd, NNACCEL_WORK_EXECUTE, &e.cmd) != ETIME)
