@@ -33,7 +33,7 @@
 #define CLIENTS		4	/* threads that call */
 #define WORKERS		2	/* threads that fetch and answer commands */
 #define ROOM_MARGIN	(1UL << 32)
-#define LIFE_MS		400	/* maximum life of a fuzzing process */
+#define LIFE_MS		400	/* maximum lifetime of a fuzzing process, in ms */
 #define FENCE_MS	300	/* fence_bound_ms: maximum wait for a committed fence */
 #define FILES		16
 #define TAPE		384	/* maximum number of random numbers in a sequence */
@@ -41,7 +41,7 @@
 #define ENTRIES		8192	/* maximum number of sequences in the corpus */
 #define GUIDED		1	/* number of guided processes at a time */
 #define STUCK_MS	200	/* time without a call after which a guided process is replaced */
-#define SIGNAL_MS	10	/* time between signals; a call's second signal ends it */
+#define SIGNAL_MS	10	/* ms between signals; the second signal in a call ends the call */
 #define GUIDED_LIFE	20000	/* maximum number of calls that a guided process makes */
 #define GUIDED_CALLS	100000	/* or NNACCEL_FUZZ_CALLS */
 #define TELL_NS		60000000000ULL	/* time between two reports of progress */
@@ -63,7 +63,7 @@ struct room {
 	} work;				/* of a submission */
 	int32_t dependencies[2];
 	char data[MAX_PAGE];
-	struct coverage coverage;	/* module code that the thread covers, if guided */
+	struct coverage coverage;	/* addresses of module code that the thread reached */
 };
 
 /* State that all threads of a fuzzing process share. */
@@ -77,11 +77,11 @@ static struct {
 	/* fd of the latest submission's file; another thread may have closed or replaced this fd */
 	_Atomic int file;
 	_Atomic uint64_t last;		/* id of the latest new object */
-	_Atomic uint64_t submission;	/* latest submission: kind << 32 | id */
+	_Atomic uint64_t submission;	/* latest submission, as kind << 32 | id */
 	_Atomic uint64_t context;	/* latest context that requested a worker */
 	_Atomic uint64_t cookie;	/* cookie of the latest fetched command */
 	_Atomic uint32_t slot;
-	char *edge;	/* end of readable memory, before an unreadable page */
+	char *edge;	/* last 4 bytes of a readable page, before an unreadable page */
 } world;
 
 static struct room *rooms;		/* by thread */
@@ -430,7 +430,7 @@ static void good_session_call(struct fuzzer *f, unsigned long request, void *arg
 
 /* ---- calls ---- */
 
-/* Stores in @world the id of a pending submission, or of the object that a finished one made. */
+/* Stores in @world the id of a pending submission, or of the object that finished work made. */
 static void keep_submission(struct fuzzer *f, const struct nnaccel_submit *submit)
 {
 	if (submit->out_state == NNACCEL_STATE_PENDING) {
@@ -935,7 +935,8 @@ static void fail_quietly(void)
 }
 
 /*
- * Reads sequences of calls from a file; a sequence is a count of random numbers and these numbers.
+ * Reads sequences of calls from a file; each sequence is a count, followed by this number of random
+ * numbers.
  */
 static void read_corpus(const char *path)
 {

@@ -19,7 +19,7 @@
 #define PAGE		((unsigned long)sysconf(_SC_PAGESIZE))
 #define MAX_PAGE	65536UL
 
-/* Value of output fields before a call; a field with another value after the call was written. */
+/* Value of output fields before a call; a field with another value was written by the call. */
 #define POISON		0xa5a5a5a5U
 
 /** device_open() - Opens a context that limits apply to; returns an fd, or -1 and errno. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Models: Tests of SUPPORTED and PREPARE: commands to the worker, answers to the client, and
+ * Tests of models by SUPPORTED and PREPARE: commands to the worker, answers to the client, and
  * rejected fields.
  */
 #include <time.h>

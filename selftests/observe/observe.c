@@ -486,8 +486,8 @@ TEST_F(observe, each_event)
 }
 
 /*
- * An execution causes access events for memory of the module that another driver's device has
- * mapped.
+ * An execution causes access events for a pool that the module allocated and another driver's
+ * device has mapped.
  */
 TEST_F(observe, access_events_of_own_memory)
 {

@@ -65,8 +65,8 @@ TEST_F(pools, alloc_refusals)
 	EXPECT_EQ(summary_get(self->fd, "nnaccel-pools"), 0);
 	EXPECT_EQ(check_structure(self->fd, NNACCEL_POOL_ALLOC, &good, sizeof(good), 0, true), 0);
 	/*
-	 * Pools exist only from the calls of check_structure() with a valid structure. An ALLOC
-	 * that could not write its result has left no pool.
+	 * All existing pools are results of check_structure()'s calls with a valid structure. An
+	 * ALLOC that could not write its result has left no pool.
 	 */
 	EXPECT_EQ(summary_get(self->fd, "nnaccel-pools"), 4);
 }

@@ -295,8 +295,8 @@ TEST_F(sessions, notices_wake)
 }
 
 /*
- * If a command does not fit into the buffer of the thread that FETCH wakes, the module wakes a
- * second thread in FETCH.
+ * If a command does not fit into the buffer of the thread that the command wakes, the module wakes
+ * a second thread that waits in FETCH.
  */
 TEST_F(sessions, too_small_wakes_another)
 {
@@ -542,7 +542,7 @@ TEST_F(sessions, commit_and_fetch_errors)
 
 /*
  * If a signal interrupts a COMMIT that waits for the next command, the restarted COMMIT does not
- * answer the first command again.
+ * commit the previous answer again.
  */
 TEST_F(sessions, commit_and_fetch_restarts)
 {
@@ -626,8 +626,8 @@ TEST_F(sessions, commit_payloads)
 			{ 4, 0, 0x01000001, 0 },
 		} },
 		/*
-		 * Payloads that are too large for the memory inside struct nnaccel_command. In such
-		 * a payload the module checks the flags word by word.
+		 * Test payloads that do not fit into the memory inside struct nnaccel_command. The
+		 * module checks the flags of a large payload word by word.
 		 */
 		{ "supported by many", NNACCEL_WORK_SUPPORTED, &many, {
 			{ sizeof(flags), 0, 2, EINVAL },

@@ -15,9 +15,7 @@
 #define LENGTH 64
 #define DEPTH 32
 
-/*
- * struct nnaccel_submit of each of the latest submission queue entries, which point to this array.
- */
+/* Structures struct nnaccel_submit to which the latest submission queue entries of a ring point. */
 static struct nnaccel_submit submits[2 * DEPTH];
 static unsigned int num_submits;
 

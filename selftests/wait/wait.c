@@ -506,8 +506,8 @@ static bool put(const char *path, const char *text)
 }
 
 /*
- * Waits until cgroup.events reports that all processes are frozen (@frozen is 1), or that not all
- * are (@frozen is 0).
+ * Waits until cgroup.events reports that all processes are frozen (@frozen is 1), or that some
+ * processes are not frozen (@frozen is 0).
  */
 static void await_frozen(int frozen)
 {
@@ -557,8 +557,8 @@ TEST_F(client, can_be_killed)
 #define AHEAD_S 1000
 
 /*
- * Executes with a deadline in a time namespace whose clock is AHEAD_S seconds ahead of the host's
- * clock.
+ * Executes a model with a deadline in a time namespace whose clock is AHEAD_S seconds ahead of the
+ * host's clock.
  */
 static int execute_ahead(uint64_t deadline_ns)
 {
