@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-# Downloads packages of Debian 12 with apt, under a separate configuration in the cache. The
-# machine's apt and packages do not change. Scripts source apt.sh after common.sh, and never run it.
+# Downloads packages of Debian 12 with apt, whose separate configuration is in the cache. The
+# machine's own apt and packages do not change. Scripts source apt.sh after common.sh, and never run
+# apt.sh.
 
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 export APT_CONFIG
 
-# for_arch ARCHITECTURE: makes apt download packages of ARCHITECTURE from now on
+# for_arch ARCHITECTURE: makes later downloads get packages of ARCHITECTURE
 for_arch() {
 	apt_arch=$1 updated=''
 	apt_folder=$cache/apt

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The common part of the scripts: messages, the source folder, the cache outside the clone. Bash
-# scripts source this file, and never run it.
+# Common functions and variables of the scripts: messages, the source folder, and the cache outside
+# the clone. Bash scripts source common.sh, and never run common.sh.
 
 top=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
 . "$top/scripts/help.sh"
@@ -9,8 +9,8 @@ top=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
 cache=${NNACCEL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/nnaccel}
 me=${0##*/}
 
-# Debian's names of this machine's architecture, and of the target architecture; ARCH may be
-# Debian's or Linux's name
+# Debian's names of this machine's architecture and of the target architecture; the variable ARCH
+# may be Debian's or Linux's name of the target architecture
 case $HOSTTYPE in
 aarch64) machine_arch=arm64 ;;
 *) machine_arch=amd64 ;;
@@ -20,10 +20,12 @@ amd64 | x86_64) arch=amd64 ;;
 arm64 | aarch64) arch=arm64 ;;
 *) echo "${0##*/}: ARCH is amd64 or arm64, not $ARCH" >&2; exit 1 ;;
 esac
-# Unset ARCH, because the makefiles of Linux use other names of architectures.
+# Unset ARCH, because the makefiles of Linux read ARCH and use other names of architectures than
+# Debian.
 unset ARCH
 
-# Drop the flags and variables of a make that called the script, because its CC is not for kernels.
+# Drop the flags and variables of a make that called the script, because that make's CC is not a
+# compiler for kernels.
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
 # Patterns of error reports that a kernel's log must not have after a test.
@@ -49,7 +51,7 @@ misuse() {
 	exit 2
 }
 
-# lock NAME: holds $cache/NAME.lock until the script ends
+# lock NAME: waits for the lock $cache/NAME.lock, and holds the lock until the script ends
 lock() {
 	mkdir -p "$cache"
 	exec {lock_fd}>"$cache/$1.lock"
