@@ -239,7 +239,7 @@ void nnaccel_uncharge(struct nnaccel_account *account, u64 bytes)
  * nnaccel_account_bytes() - Returns the pinned memory that is charged
  * @account: the context's account
  *
- * Return: number of bytes.
+ * Return: the charged memory in bytes.
  */
 u64 nnaccel_account_bytes(struct nnaccel_account *account)
 {

@@ -185,7 +185,7 @@ static void wake(struct nn_ring *ring, const uint32_t *word)
 
 /*
  * Wakes the other end through the word on which the other end sleeps. `first` is the sequence word
- * of the sent packet, or NULL if the caller only freed lines.
+ * of the sent packet, or NULL if the caller sent no packet and only freed lines of the ring.
  */
 static void wake_peer(struct nn_ring *ring, uint32_t waiting, const uint32_t *first)
 {

@@ -944,7 +944,7 @@ static void test_flipping_writer(void **state)
 			assert_int_equal(p.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
 			continue;
 		}
-		/* If a plan loads, the plan computes the results of the saved plan. */
+		/* A plan that loads computes the same results as the plan that was saved. */
 		assert_true(doubles(fd, p.out_model));
 		assert_int_equal(ioctl(fd, NNACCEL_DESTROY, &d), 0);
 		loaded++;

@@ -462,7 +462,7 @@ static void test_outputs_grow(void **state)
 		enum nn_status status;
 		unsigned int allocs;	/* number of allocations of buffers, with the first */
 	} cases[] = {
-		{ 512, NN_OUTPUT_INSUFFICIENT_SIZE, 1 },	/* the first buffer is sufficient */
+		{ 512, NN_OUTPUT_INSUFFICIENT_SIZE, 1 },	/* fits into the first buffer */
 		{ 513, NN_OK, 2 }, { 1000, NN_OK, 2 },
 	};
 

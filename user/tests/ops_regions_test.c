@@ -179,8 +179,8 @@ static void test_regions(void **state)
 }
 
 /*
- * HEATMAP_MAX_KEYPOINT finds each map's first peak, at a random position. The result of a map is
- * the same whether or not the tensor has other maps.
+ * HEATMAP_MAX_KEYPOINT finds the first peak of each map; the test puts the peak at a random
+ * position. The result of a map is the same whether or not the tensor has other maps.
  */
 static void test_peaks(void **state)
 {

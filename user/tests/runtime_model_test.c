@@ -534,8 +534,8 @@ static void test_any_order(void **state)
 }
 
 /*
- * Tests large constants that end within huge pages, and that the runtime copies when the model is
- * finished.
+ * Tests large constants that end within huge pages. The runtime copies the constants when the model
+ * is finished.
  */
 static void test_large_constants(void **state)
 {

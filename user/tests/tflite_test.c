@@ -656,7 +656,7 @@ static void test_refusals(void **state)
 		{ 0, 0, 0, 1, 1 },				/* TensorFlow Lite computes MUL */
 		{ 1, 0, 0, 1, 0 },				/* TensorFlow Lite computes ADD */
 		{ -1, ANEURALNETWORKS_OP_FAILED, 0, 0, 0 },
-		{ -1, 0, 1, 0, 0 },				/* accepts one operation a model */
+		{ -1, 0, 1, 0, 0 },				/* NNAPI accepts one operation a model */
 		{ -1, 0, 2, 1, 0 },
 	};
 

@@ -1656,8 +1656,8 @@ enum nnaccel_device_type {
  * the engine node, the device stays, and its state in sysfs is "absent".
  *
  * /sys/class/nnaccel has a directory for each device, with files for the engine's
- * name, version, type and state. The start and the end of each registration send a
- * change uevent for the device.
+ * name, version, type and state. Each time an engine is registered, and each time a
+ * registration ends, the module sends a change uevent for the device.
  *
  * If @hardware is given, the device's directory has a link "device" to the directory of
  * the hardware, which has a link back with the device's name. When the hardware loses
@@ -1855,9 +1855,9 @@ struct nnaccel_engine_opener {
  * answer an execution in time, the module does not kill it, but ends the session, as poll()
  * reports. After a session's end, FETCH, SLOT, GRANT_FD, mmap() and the begin of SYNC fail with
  * ESHUTDOWN, and dma-bufs of grants are revoked. Within two seconds after the session's end, the
- * process must unmap the client's memory and close the session. If the process does not, the module
- * detaches the session from its context, which can then get another worker. After the detachment,
- * the process can still write to memory that it has not unmapped.
+ * process must unmap the client's memory and close the session. If the process keeps the session
+ * open for longer, the module detaches the session from its context, which can then get another
+ * worker. After the detachment, the process can still write to memory that it has not unmapped.
  *
  * If a worker does not die within two seconds after it was killed, the module also detaches its
  * session.

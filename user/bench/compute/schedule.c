@@ -24,7 +24,7 @@
 #define MEETINGS 101
 #define EMPTY_TASKS 100000
 #define ASLEEP_NS (20 * THREADS_SPIN_NS)
-#define FREE 0.1		/* share of samples that other load is assumed not to disturb */
+#define FREE 0.1		/* assumed share of samples that no other load disturbs */
 
 _Static_assert(TIMED_RUNS + RUNS < NN_PLAN_HOT, "plans do not tune themselves meanwhile");
 

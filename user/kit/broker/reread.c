@@ -80,8 +80,8 @@ void reread_changed(struct reread *r)
 /* ---- the process ---- */
 
 /*
- * Writes the answer to the broker. The answer's first line is the group's number, or is empty if
- * the group does not exist; a line for each valid plug-in follows.
+ * Writes the names that the child process found to the broker. The first line is the group's
+ * number, or is empty if the group does not exist; a line for each valid plug-in follows.
  */
 static bool write_names(const struct extensions *e)
 {

@@ -49,7 +49,7 @@ void section_interpreted(struct section *section, uint64_t ns);
 /* Begins an execution of a plan with sections; returns the number of the execution. */
 uint64_t sections_begin(const struct nn_plan *plan);
 
-/* Returns the number of plans that all sections have made. */
+/* Returns how many plans were compiled for the sections of `plan`, for all sections together. */
 uint64_t sections_made(const struct nn_plan *plan);
 
 /* Returns the name of the instruction set for which sections are compiled. */
