@@ -144,8 +144,8 @@ static bool nnaccel_command_is_left(const struct nnaccel_command *cmd)
  * nnaccel_command_lose() - Lets a command wait until devices of its dead worker are done
  * @cmd: the command, in a list of its session; its grants have ended; ctx->lock is held
  *
- * Return: true if the command waits for devices, and was moved out of the session's list; false if
- * no device uses the command's memory any more, so that the command can end now.
+ * Return: true if the command waits for devices, and was removed from the session's list; false if
+ * the command need not wait and can end now.
  */
 bool nnaccel_command_lose(struct nnaccel_command *cmd)
 {
