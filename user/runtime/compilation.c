@@ -332,7 +332,7 @@ static int compile(ANeuralNetworksCompilation *compilation, struct nn_error *err
 		nn_fail(err, NN_GENERAL_FAILURE, "%s", reason.message);
 		return result;
 	}
-	rt_fall_back(FALL_BACK_COMPILE, result, "this model is compiled for the CPU only after "
+	rt_fall_back(FALL_BACK_COMPILE, result, "this model is compiled for the CPU alone after "
 		     "this error: %s: %s", rt_result_name(result), reason.message);
 	return partition_create(graph, &cpu, 1, &options, cache, &compilation->partition, err);
 }

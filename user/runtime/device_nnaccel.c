@@ -293,7 +293,7 @@ static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t d
 			accel->pause_ns = 0;
 		if (accel->pause_ns && clock_ns() < accel->next_ns)
 			result = rt_fail(err, ANEURALNETWORKS_DEAD_OBJECT,
-					 "the model\'s worker died again: after a pause, the model "
+					 "the model's worker died again: after a pause, the model "
 					 "can be prepared once more");
 		else if (!handle_is_served(accel->source->handle))
 			result = rt_fail(err, ANEURALNETWORKS_UNAVAILABLE_DEVICE,

@@ -739,10 +739,10 @@ static const struct {
 } fallbacks[] = {
 	{ "an execution", execution_fails, "note", 1, "the CPU computes instead of nnaccel after "
 	  "this error: OP_FAILED: " },
-	{ "two causes", execution_fails_twice, "note", 2, "error: RESOURCE_EXHAUSTED_TRANSIENT: " },
+	{ "two causes", execution_fails_twice, "note", 2, " after this error: RESOURCE_EXHAUSTED_TRANSIENT: " },
 	{ "a device", device_dies, "note", 1, "the CPU computes instead of nnaccel after this "
 	  "error: DEAD_OBJECT: " },
-	{ "a preparation", preparation_fails, "note", 1, "compiled for the CPU only after this error: OP_FAILED: " },
+	{ "a preparation", preparation_fails, "note", 1, "compiled for the CPU alone after this error: OP_FAILED: " },
 	{ "operations", operations_are_refused, "note", 1, "the CPU computes 1 of 1 operations, " },
 	{ "no device", device_is_absent, "note", 1, "this program computes on the CPU: " },
 	{ "warnings", execution_fails, "warn", 10, "the CPU computes instead of nnaccel after this "
