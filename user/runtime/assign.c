@@ -137,12 +137,10 @@ static int offer_all(const struct graph *graph, const ANeuralNetworksDevice *con
 
 	for (i = 0; i < num_devices; i++) {
 		struct costs costs = { &graph->model, device_info(devices[i]), preference, subgraphs };
-		int result = devices[i]->ops->get_supported(devices[i], graph, supported, err);
+		int result = device_get_supported(devices[i], graph, supported, err);
 
 		/* A device that fails to answer is treated like a device that supports nothing. */
 		if (result != ANEURALNETWORKS_NO_ERROR) {
-			nna_log(NNA_LOG_WARN, "%s: the query for supported operations failed: %s: "
-				"%s", devices[i]->name, rt_result_name(result), err->message);
 			failure = result;
 			continue;
 		}

@@ -426,14 +426,9 @@ static int get_supported(const ANeuralNetworksModel *model,
 	memset(supported, 0, count * sizeof(bool));
 	for (i = 0; i < num_devices; i++) {
 		struct nn_error reason = { "" };
-		int result = devices[i]->ops->get_supported(devices[i], &model->graph, answer,
-							    &reason);
 
-		if (result != ANEURALNETWORKS_NO_ERROR) {
-			nna_log(NNA_LOG_WARN, "%s: the query for supported operations failed: %s: "
-				"%s", devices[i]->name, rt_result_name(result), reason.message);
+		if (device_get_supported(devices[i], &model->graph, answer, &reason))
 			continue;
-		}
 		for (k = 0; k < count; k++)
 			supported[model->order[k]] |= answer[k];
 	}

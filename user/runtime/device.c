@@ -186,6 +186,17 @@ const ANeuralNetworksDevice *device_cpu(void)
 	return &list.cpu;
 }
 
+int device_get_supported(const ANeuralNetworksDevice *device, const struct graph *graph,
+			 bool *supported, struct nn_error *err)
+{
+	int result = device->ops->get_supported(device, graph, supported, err);
+
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		nna_log(NNA_LOG_WARN, "%s: the query for supported operations failed: %s: %s",
+			device->name, rt_result_name(result), err->message);
+	return result;
+}
+
 int device_check_list(const ANeuralNetworksDevice *const *devices, uint32_t count,
 		      struct nn_error *err)
 {

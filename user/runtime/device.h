@@ -213,6 +213,13 @@ static inline bool device_is_cpu(const ANeuralNetworksDevice *device)
 	return !device->handle;
 }
 
+/*
+ * Sets supported[i] to true if the device supports operation i of the main subgraph. Logs a warning
+ * and returns a ResultCode if the query fails.
+ */
+int device_get_supported(const ANeuralNetworksDevice *device, const struct graph *graph,
+			 bool *supported, struct nn_error *err);
+
 /* Returns UNEXPECTED_NULL or BAD_DATA if a device of the list is invalid or occurs twice. */
 int device_check_list(const ANeuralNetworksDevice *const *devices, uint32_t count,
 		      struct nn_error *err);
