@@ -88,7 +88,7 @@ static bool asked(const struct builder *b, uint32_t from, const struct devices *
 		all &= supported[i];
 	free(supported);
 	if (*why)
-		snprintf(reason, size, "the NNAPI refuses it: %s", why);
+		snprintf(reason, size, "NNAPI refuses it: %.170s", why);
 	else if (result || !all)
 		snprintf(reason, size, "the device does not compute it");
 	return !result && all;
