@@ -599,7 +599,7 @@ $(vulkan_layer): user/tests/vulkan_layer/layer.c user/tests/vulkan_layer/layer.h
 # tests of plans.
 $(BUILD)/tests/vulkan_test: $(obj)/user/tests/vulkan_test.o $(test_lib) $(filter-out %/vulkan/main.o,$(vulkan)) \
 		$(obj)/user/tests/plan_diff/compare.o $(makers) $(BUILD)/lib/libnnkit.a $(archives) | $(vulkan_layer)
-	$(test_link) $(patsubst %,-Wl$(comma)--wrap=%,clock_gettime ioctl nna_engine_dependencies nna_engine_end_with_fence \
+	$(test_link) $(patsubst %,-Wl$(comma)--wrap=%,clock_gettime ioctl nna_engine_buffer nna_engine_dependencies nna_engine_end_with_fence \
 		nna_engine_gone_file nna_engine_region_of nna_engine_region_file nna_engine_store_get nna_engine_store_put) \
 		$(worker_libs) -lvulkan -lcmocka
 $(BUILD)/tests/%_test: $(obj)/user/tests/%_test.o $(test_lib) $(libdemo) $(archives)

@@ -1294,6 +1294,7 @@ static void test_own_layout(void **state)
 		{ .pool = 1, .length = 8 }, { .pool = 1, .offset = 8, .length = 8 },
 	};
 	struct nnaccel_cmd head = execution;
+	uint64_t limit = 16;
 
 	(void)state;
 	engine.buffers = &engine_buffers;
@@ -1330,6 +1331,12 @@ static void test_own_layout(void **state)
 		assert_true(buffer_state.roles[i].frequency == (i ? 0.25f : 0));
 	}
 	assert_int_equal(buffer_state.created, 4);
+	/* The two buffers count towards the client's limit of device memory until they are freed. */
+	for (const struct loaded_model *l = server.models.list; l; l = l->next)
+		limit += l->device_bytes;
+	models_limit_device(limit);
+	assert_int_equal(make_buffer(WIRE, 8, 1, &role), NNACCEL_STATUS_RESOURCE_EXHAUSTED_TRANSIENT);
+	assert_int_equal(buffer_state.created, 4);
 
 	memset(memory[MEMORY], 0x0f, 8);
 	assert_int_equal(copy(NNACCEL_DO_COPY_IN, OTHER, 7), NNACCEL_STATUS_NONE);
@@ -1353,12 +1360,17 @@ static void test_own_layout(void **state)
 	 */
 	forget(OTHER);
 	assert_int_equal(buffer_state.destroyed, 1);
+	buffer_of_engine = NULL;
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(make_buffer(WIRE, 8, 1, &role), NNACCEL_STATUS_NONE);
+	buffer_of_engine = &buffer_state;
+	models_limit_device(0);
 	assert_int_equal(copy(NNACCEL_DO_COPY_IN, OTHER, 8), NNACCEL_STATUS_GENERAL_FAILURE);
 	assert_int_equal(ask(&head, grants, args, NULL), NNACCEL_STATUS_NONE);
 	assert_null(engine_state.own);
 	buffers_free(&server.buffers);
 	assert_int_equal(buffer_state.destroyed, 2);
-	assert_true(buffers_init(&server.buffers, &engine));
+	assert_true(buffers_init(&server.buffers, &server.models));
 }
 
 /*

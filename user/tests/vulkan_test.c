@@ -165,6 +165,22 @@ int __wrap_nna_engine_region_file(struct nna_engine_execution *execution, const 
 	return client.file < 0 ? -1 : dup(client.file);
 }
 
+/* A buffer of a memory domain, and the address of the argument that is in the buffer. */
+static struct {
+	const void *data;
+	void *buffer;
+} domains[2];
+
+void *__wrap_nna_engine_buffer(struct nna_engine_execution *execution, const void *data);
+void *__wrap_nna_engine_buffer(struct nna_engine_execution *execution, const void *data)
+{
+	(void)execution;
+	for (uint32_t i = 0; i < 2; i++)
+		if (data == domains[i].data)
+			return domains[i].buffer;
+	return NULL;
+}
+
 /* ---- The end of an execution ---- */
 
 static struct {
@@ -1306,10 +1322,11 @@ static void unmap_client(void)
 	client.file = -1;
 }
 
-static void check_three(const struct nn_arg *sum)
+/* Checks that all elements of a float argument have the same value. */
+static void check_all(const struct nn_arg *arg, float value)
 {
-	for (uint32_t k = 0; k < sum->length / sizeof(float); k++)
-		assert_float_equal(((const float *)sum->data)[k], 3, 0);
+	for (uint64_t k = 0; k < arg->length / sizeof(float); k++)
+		assert_float_equal(((const float *)arg->data)[k], value, 0);
 }
 
 /*
@@ -1338,7 +1355,7 @@ static void add_in_place(void *prepared, struct arguments *a, char *memory)
 		assert_int_equal(poll(&end, 1, -1), 1);
 		close(fence.file);
 	}
-	check_three(&a->outputs[0]);
+	check_all(&a->outputs[0], 3);
 }
 
 /* Prepares the model of make_add(), and makes arguments without memory. */
@@ -1476,11 +1493,171 @@ static void test_device_memory(void **unused)
 			fail_msg("%s: %s", cases[i].name, nn_status_name(status));
 		mprotect(memory, CLIENT_BYTES, PROT_READ);
 		if (!status)
-			check_three(&a.outputs[0]);
+			check_all(&a.outputs[0], 3);
 		unmap_client();
 	}
 	client.region.is_device_memory = false;
 	vulkan_engine.release(&vulkan_engine, prepared);
+}
+
+/* ---- Buffers of memory domains ---- */
+
+/* Makes a buffer for an input, and for an output if `is_output` is set. */
+static enum nn_status make_domain(void *prepared, uint32_t input, bool is_output, uint64_t capacity,
+				  void **buffer)
+{
+	const struct nna_engine_role roles[] = {
+		{ .prepared = prepared, .index = input }, { .prepared = prepared, .is_output = true },
+	};
+	const struct nna_engine_new_buffer wanted = {
+		.capacity = capacity, .roles = roles, .num_roles = is_output ? 2 : 1,
+	};
+	struct nn_error err = { "" };
+
+	return vulkan_engine.buffers->create(&vulkan_engine, &wanted, buffer, &err);
+}
+
+static enum nn_status write_domain(void *buffer, const void *from, uint64_t length)
+{
+	struct nn_error err = { "" };
+
+	return vulkan_engine.buffers->copy_in(&vulkan_engine, buffer, NULL, from, length, &err);
+}
+
+static enum nn_status read_domain(void *buffer, void *to, uint64_t length)
+{
+	struct nn_error err = { "" };
+
+	return vulkan_engine.buffers->copy_out(&vulkan_engine, buffer, NULL, to, length, &err);
+}
+
+/* The CPU does not copy arguments that are in buffers; an output's buffer may be the next input. */
+static void test_domains(void **unused)
+{
+	struct nn_error err = { "" };
+	struct arguments a;
+	void *prepared, *in, *sum;
+	uint64_t length;
+	float *x;
+
+	(void)unused;
+	make_add();
+	assert_int_equal(engine_prepare(&prepared, &err), NN_OK);
+	make_arguments(&b.model, &a);
+	length = a.outputs[0].length;
+	x = a.inputs[0].data;
+	for (uint64_t i = 0; i < length / sizeof(float); i++)
+		x[i] = 1;
+	for (uint64_t i = 0; i < a.inputs[1].length / sizeof(float); i++)
+		((float *)a.inputs[1].data)[i] = 2;
+	assert_int_equal(make_domain(prepared, 0, false, length, &in), NN_OK);
+	assert_int_equal(make_domain(prepared, 0, true, length, &sum), NN_OK);
+	assert_int_equal(write_domain(in, x, length), NN_OK);
+	memset(x, 0, length);
+
+	domains[0].data = x;
+	domains[1].data = a.outputs[0].data;
+	for (uint32_t round = 0; round < 6; round++) {
+		const uint64_t before = facts_of(prepared).copies;
+
+		domains[0].buffer = in;
+		domains[1].buffer = sum;
+		assert_int_equal(engine_execute(prepared, &a), NN_OK);
+		assert_int_equal(facts_of(prepared).copies, before + 1);
+		domains[0].buffer = sum;
+		domains[1].buffer = NULL;
+		assert_int_equal(engine_execute(prepared, &a), NN_OK);
+		check_all(&a.outputs[0], 5);
+		memset(a.outputs[0].data, 0, length);
+	}
+	assert_int_equal(read_domain(sum, x, length), NN_OK);
+	check_all(&a.inputs[0], 3);
+	assert_int_equal(read_domain(sum, x, length + 1), NN_GENERAL_FAILURE);
+	domains[0].buffer = in;
+	a.inputs[0].length++;
+	assert_int_equal(engine_execute(prepared, &a), NN_GENERAL_FAILURE);
+	a.inputs[0].length--;
+
+	/* With only_devices, the engine cannot copy clients' memory. */
+	vulkan_engine.only_devices = true;
+	vulkan_engine.buffers->destroy(&vulkan_engine, sum);
+	assert_int_equal(make_domain(prepared, 0, true, length, &sum), NN_OK);
+	assert_null(sum);
+	vulkan_engine.only_devices = false;
+	memset(domains, 0, sizeof(domains));
+	vulkan_engine.buffers->destroy(&vulkan_engine, in);
+	vulkan_engine.release(&vulkan_engine, prepared);
+	free_arguments(&a);
+}
+
+/* The CPU checks the indices of GATHER, so a buffer of indices has the ordinary layout. */
+static void test_domain_of_indices(void **unused)
+{
+	struct nn_error err = { "" };
+	void *prepared, *buffer;
+
+	(void)unused;
+	make_gather_input();
+	assert_int_equal(engine_prepare(&prepared, &err), NN_OK);
+	for (uint32_t i = 0; i < 2; i++) {
+		const uint32_t operand = b.model.subgraphs[0].inputs[i];
+		const bool is_indices = b.model.subgraphs[0].operands[operand].type == NN_TENSOR_INT32;
+
+		assert_int_equal(make_domain(prepared, i, false, 64, &buffer), NN_OK);
+		assert_int_equal(!buffer, is_indices);
+		if (buffer)
+			vulkan_engine.buffers->destroy(&vulkan_engine, buffer);
+	}
+	vulkan_engine.release(&vulkan_engine, prepared);
+}
+
+/*
+ * Each call of Vulkan fails in turn while a buffer is made, written and read. A buffer on a lost
+ * GPU fails copies, and fails executions on the GPU that the engine opens instead.
+ */
+static void test_domains_fail(void **unused)
+{
+	struct nn_error err = { "" };
+	uint32_t objects, calls = 0;
+	void *prepared, *again, *buffer = NULL;
+	struct arguments a;
+
+	(void)unused;
+	make_add();
+	assert_int_equal(engine_prepare(&prepared, &err), NN_OK);
+	make_arguments(&b.model, &a);
+	objects = layer->objects;
+	do {
+		enum nn_status status;
+
+		fail_after(VK_ERROR_OUT_OF_DEVICE_MEMORY, calls++);
+		buffer = NULL;
+		status = make_domain(prepared, 0, true, a.inputs[0].length, &buffer);
+		if (!status)
+			status = write_domain(buffer, a.inputs[0].data, a.inputs[0].length);
+		if (!status)
+			status = read_domain(buffer, a.outputs[0].data, a.outputs[0].length);
+		assert_int_equal(status, layer->is_reached ? NN_RESOURCE_EXHAUSTED_TRANSIENT : NN_OK);
+		if (buffer && layer->is_reached)
+			vulkan_engine.buffers->destroy(&vulkan_engine, buffer);
+		assert_true(!layer->is_reached || layer->objects == objects);
+	} while (layer->is_reached);
+	assert_true(calls > 10);
+	assert_memory_equal(a.outputs[0].data, a.inputs[0].data, a.outputs[0].length);
+
+	fail_after(VK_ERROR_DEVICE_LOST, 0);
+	assert_int_equal(write_domain(buffer, a.inputs[0].data, 4), NN_DEVICE_UNAVAILABLE);
+	fail_after(VK_SUCCESS, 0);
+	assert_int_equal(engine_prepare(&again, &err), NN_OK);
+	domains[0].data = a.inputs[0].data;
+	domains[0].buffer = buffer;
+	assert_int_equal(engine_execute(again, &a), NN_DEVICE_UNAVAILABLE);
+	memset(domains, 0, sizeof(domains));
+	assert_int_equal(engine_execute(again, &a), NN_OK);
+	vulkan_engine.buffers->destroy(&vulkan_engine, buffer);
+	vulkan_engine.release(&vulkan_engine, again);
+	vulkan_engine.release(&vulkan_engine, prepared);
+	free_arguments(&a);
 }
 
 /*
@@ -1578,7 +1755,7 @@ static bool submits_before(void *prepared, struct arguments *a, char *memory, ui
 	assert_int_equal(pthread_create(&thread, NULL, end_dependency, &d), 0);
 	assert_int_equal(engine_execute(prepared, a), NN_OK);
 	pthread_join(thread, NULL);
-	check_three(&a->outputs[0]);
+	check_all(&a->outputs[0], 3);
 	close(wait_on.file);
 	wait_on.file = -1;
 	return d.is_submitted;
@@ -1772,6 +1949,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_imported),
 		cmocka_unit_test(test_recorded),
 		cmocka_unit_test(test_device_memory),
+		cmocka_unit_test(test_domains),
+		cmocka_unit_test(test_domain_of_indices),
+		cmocka_unit_test(test_domains_fail),
 		cmocka_unit_test(test_sync_file),
 		cmocka_unit_test(test_dependencies),
 		cmocka_unit_test(test_time),

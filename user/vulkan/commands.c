@@ -126,6 +126,13 @@ static VkResult begin(VkCommandBuffer commands)
 	return vkBeginCommandBuffer(commands, &info);
 }
 
+uint64_t place_id(void)
+{
+	static uint64_t last;
+
+	return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+}
+
 /*
  * Lists the barriers that acquire or, if `is_taken` is not set, release the buffers whose memory is
  * used outside of the GPU. A buffer that contains several arguments gets only one barrier.
@@ -137,7 +144,7 @@ static uint32_t list_owners(const struct commands_target *t, const struct place 
 	uint32_t owners = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		bool is_new = places[i].buffer;
+		bool is_new = places[i].buffer && !places[i].is_own;
 
 		for (uint32_t k = 0; k < owners; k++)
 			is_new = is_new && list[k].buffer != places[i].buffer;
@@ -157,7 +164,8 @@ static uint32_t list_owners(const struct commands_target *t, const struct place 
 
 /*
  * Each dispatch has a barrier before it. No command precedes the transfers of inputs, so the
- * transfers of inputs need barriers only to change the owners of buffers.
+ * transfers of inputs need barriers only to change the owners of buffers. Commands that write a
+ * domain end with a barrier.
  */
 VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_target *t,
 			   const struct place *places, bool is_output)
@@ -380,48 +388,55 @@ void commands_free(struct commands *c, struct gpu *gpu)
 	memset(c, 0, sizeof(*c));
 }
 
-static VkResult copy_now(struct gpu *gpu, VkCommandBuffer commands, VkBuffer from, VkBuffer to,
-			 uint64_t size)
+static VkResult record_copy(VkCommandBuffer commands, VkBuffer from, VkBuffer to, uint64_t size)
 {
 	const VkBufferCopy all = { .size = size };
-	const VkSubmitInfo submit = {
-		.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-		.commandBufferCount = 1,
-		.pCommandBuffers = &commands,
-	};
 	VkResult result = begin(commands);
 
 	if (result)
 		return result;
 	vkCmdCopyBuffer(commands, from, to, 1, &all);
 	barrier(commands, NULL, 0);
-	result = vkEndCommandBuffer(commands);
+	return vkEndCommandBuffer(commands);
+}
+
+static VkResult run_copy(struct gpu *gpu, VkCommandBuffer commands)
+{
+	static const VkFenceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO };
+	const VkSubmitInfo submit = {
+		.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+		.commandBufferCount = 1,
+		.pCommandBuffers = &commands,
+	};
+	VkFence fence;
+	VkResult result = vkCreateFence(gpu->device, &info, NULL, &fence);
+
 	if (result)
 		return result;
 	pthread_mutex_lock(&gpu->queue_lock);
-	result = vkQueueSubmit(gpu->queue, 1, &submit, VK_NULL_HANDLE);
-	if (!result)
-		result = vkQueueWaitIdle(gpu->queue);
-	/*
-	 * If vkQueueWaitIdle() failed, wait again, because the GPU may still be using the commands.
-	 */
-	if (result)
-		vkDeviceWaitIdle(gpu->device);
+	result = vkQueueSubmit(gpu->queue, 1, &submit, fence);
 	pthread_mutex_unlock(&gpu->queue_lock);
+	if (!result)
+		result = vkWaitForFences(gpu->device, 1, &fence, VK_TRUE, UINT64_MAX);
+	/* After a failure, wait again, because the GPU may still be using the commands. */
+	if (result)
+		gpu_wait(gpu);
+	vkDestroyFence(gpu->device, fence, NULL);
 	return result;
 }
 
 VkResult commands_copy(struct gpu *gpu, VkBuffer from, VkBuffer to, uint64_t size)
 {
-	VkCommandBuffer commands;
+	VkCommandBuffer commands = NULL;
 	VkResult result;
 
 	pthread_mutex_lock(&gpu->lock);
 	result = allocate(gpu, &commands);
-	if (!result) {
-		result = copy_now(gpu, commands, from, to, size);
-		vkFreeCommandBuffers(gpu->device, gpu->pool, 1, &commands);
-	}
+	if (!result)
+		result = record_copy(commands, from, to, size);
 	pthread_mutex_unlock(&gpu->lock);
+	if (!result)
+		result = run_copy(gpu, commands);
+	commands_drop(gpu, &commands, 1);
 	return result;
 }

@@ -20,10 +20,15 @@
  * staging buffer.
  */
 struct place {
-	VkBuffer buffer;	/* buffer in memory that the CPU or other devices may also access */
+	VkBuffer buffer;
 	uint64_t offset;
-	uint64_t id;			/* unique number of the buffer */
+	uint64_t id;			/* number of the buffer, from place_id() */
+	/* 0: the CPU or other devices may also access the buffer's memory; 64 bits: no padding */
+	uint64_t is_own;
 };
+
+/* Returns a number that no other buffer has. */
+uint64_t place_id(void);
 
 /*
  * A copy between the GPU's buffer and an argument. The argument is in its place (struct place) or

@@ -16,6 +16,7 @@
 #include "base/build_id.h"
 #include "base/clock.h"
 #include "vulkan/capabilities.h"
+#include "vulkan/domain.h"
 #include "vulkan/engine.h"
 #include "vulkan/import.h"
 #include "vulkan/lower.h"
@@ -278,16 +279,19 @@ static const struct nn_arg *argument_at(const struct nn_execution *e, uint32_t i
 }
 
 /*
- * Finds an argument's place in imported memory. Arguments with indices get no place and are copied,
- * because the CPU must check indices that clients can no longer change.
+ * Finds an argument's place in a domain or in imported memory. Arguments with indices get no place
+ * and are copied, because the CPU must check indices that clients can no longer change.
  */
 static enum nn_status find_place(const struct prepared *p, struct nna_engine_execution *execution,
 				 const struct nn_execution *e, uint32_t i, struct place *place,
 				 struct nn_error *err)
 {
 	const void *data = argument_at(e, i)->data;
+	const struct domain *domain = nna_engine_buffer(execution, data);
 	struct nna_engine_region region;
 
+	if (domain)
+		return domain_place(domain, prepared_gpu(p), argument_at(e, i)->length, place, err);
 	if (!prepared_checks(p, i))
 		return import_place(prepared_gpu(p), execution, data, i >= e->num_inputs, place, err);
 	if (nna_engine_region_of(execution, data, &region) && region.is_device_memory)
@@ -407,6 +411,71 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	return status;
 }
 
+/* ---- Buffers of memory domains ---- */
+
+/*
+ * Returns the GPU that all models of a buffer's roles are prepared for. Returns NULL if the models
+ * have different GPUs, or if the CPU checks the buffer's contents.
+ */
+static struct gpu *gpu_of_roles(const struct nna_engine_new_buffer *wanted)
+{
+	struct gpu *gpu = prepared_gpu(wanted->roles[0].prepared);
+
+	for (uint32_t i = 0; i < wanted->num_roles; i++) {
+		const struct nna_engine_role *role = &wanted->roles[i];
+
+		if (prepared_gpu(role->prepared) != gpu ||
+		    (!role->is_output && prepared_checks(role->prepared, role->index)))
+			return NULL;
+	}
+	return gpu;
+}
+
+/*
+ * Makes a domain for a buffer. With only_devices, the engine cannot copy between a domain and a
+ * client's memory, so the buffer stays in memory that the GPU imports.
+ */
+static enum nn_status create_buffer(const struct nna_engine *engine,
+				    const struct nna_engine_new_buffer *wanted, void **buffer,
+				    struct nn_error *err)
+{
+	struct gpu *gpu = engine->only_devices ? NULL : gpu_of_roles(wanted);
+	struct domain *domain = NULL;
+	enum nn_status status = NN_OK;
+
+	if (gpu)
+		status = domain_create(gpu, wanted->capacity, &domain, err);
+	*buffer = domain;
+	return status;
+}
+
+static void destroy_buffer(const struct nna_engine *engine, void *buffer)
+{
+	(void)engine;
+	domain_release(buffer);
+}
+
+static enum nn_status copy_in(const struct nna_engine *engine, void *buffer, void *base,
+			      const void *from, uint64_t length, struct nn_error *err)
+{
+	(void)engine;
+	(void)base;
+	return domain_write(buffer, from, length, err);
+}
+
+static enum nn_status copy_out(const struct nna_engine *engine, void *buffer, const void *base,
+			       void *to, uint64_t length, struct nn_error *err)
+{
+	(void)engine;
+	(void)base;
+	return domain_read(buffer, to, length, err);
+}
+
+static const struct nna_engine_buffers buffers = {
+	.size = sizeof(buffers), .create = create_buffer, .destroy = destroy_buffer,
+	.copy_in = copy_in, .copy_out = copy_out,
+};
+
 static void forget_region(const struct nna_engine *engine, const struct nna_engine_region *region)
 {
 	(void)engine;
@@ -456,6 +525,7 @@ struct nna_engine vulkan_engine = {
 	.load = load,
 	.signature = signature,
 	.forget_region = forget_region,
+	.buffers = &buffers,
 	.start = start,
 	.help = "  --gpu NAME                a part of the GPU's name, or its UUID (the first GPU)\n"
 		"                            software: a driver that computes on the CPU, for tests\n"

@@ -20,8 +20,7 @@ struct import {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct import *list;		/* `lock` protects `list` and `last_id` */
-static uint64_t last_id;
+static struct import *list;		/* protected by `lock` */
 
 enum nn_device_memory import_way_of(const struct gpu *gpu)
 {
@@ -189,7 +188,7 @@ static struct import *get(struct gpu *gpu, struct nna_engine_execution *executio
 	i->gpu = gpu_hold(gpu);
 	i->base = region->base;
 	i->is_writable = region->is_writable;
-	i->id = ++last_id;
+	i->id = place_id();
 	import_region(gpu, execution, data, region, &i->buffer);
 	i->next = list;
 	list = i;

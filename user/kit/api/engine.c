@@ -69,7 +69,7 @@ static const struct option_row rows[] = {
 	  AT(max_per_user), .min = 1, .max = 4096 },
 	{ "client-memory", "MIB", "limit of a client's private memory; 0: none (default 4096)", OPTION_UINT64,
 	  AT(spawner.options.max_memory), OPTION_MIB },
-	{ "device-memory", "MIB", "limit of the device's memory that a client's models take; 0: none\n"
+	{ "device-memory", "MIB", "limit of the device's memory of a client's models and buffers; 0: none\n"
 	  "(default 4096)", OPTION_UINT64, AT(spawner.options.device_memory), OPTION_MIB },
 	{ "help", NULL, "", OPTION_STOP, OPTION_AT(struct arguments, help) },
 	{ 0 },

@@ -90,7 +90,7 @@ static enum nn_status add_buffer(struct buffers *buffers, const struct command *
 				 const struct merged *merged, uint32_t *layout,
 				 struct nn_error *err)
 {
-	const struct nna_engine *engine = buffers->engine;
+	const struct nna_engine *engine = buffers->models->engine;
 	const struct nnaccel_grant *grant = &command->grants[0];
 	const struct nna_engine_new_buffer wanted = {
 		.operand = &merged->operand, .capacity = grant->length,
@@ -106,13 +106,19 @@ static enum nn_status add_buffer(struct buffers *buffers, const struct command *
 		free(b);
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	}
-	status = engine->buffers->create(engine, &wanted, &b->own, err);
+	b->grant = grant->grant;
+	b->capacity = grant->length;
+	status = models_reserve(buffers->models, b->capacity, err);
+	if (!status) {
+		status = engine->buffers->create(engine, &wanted, &b->own, err);
+		if (status || !b->own)
+			models_unreserve(buffers->models, b->capacity);
+	}
 	if (status || !b->own) {
 		pthread_mutex_destroy(&b->lock);
 		free(b);
 		return status;
 	}
-	b->grant = grant->grant;
 	pthread_mutex_lock(&buffers->lock);
 	b->next = buffers->list;
 	buffers->list = b;
@@ -121,9 +127,10 @@ static enum nn_status add_buffer(struct buffers *buffers, const struct command *
 	return NN_OK;
 }
 
-enum nn_status buffer_judge(struct buffers *buffers, struct models *models,
-			    const struct command *command, uint32_t *layout, struct nn_error *err)
+enum nn_status buffer_judge(struct buffers *buffers, const struct command *command,
+			    uint32_t *layout, struct nn_error *err)
 {
+	struct models *models = buffers->models;
 	const uint32_t count = command->head->num_roles;
 	struct merged merged = {
 		.models = calloc(count, sizeof(*merged.models)),
@@ -151,9 +158,9 @@ enum nn_status buffer_judge(struct buffers *buffers, struct models *models,
 
 /* ---- buffers in the engine's layout ---- */
 
-bool buffers_init(struct buffers *buffers, const struct nna_engine *engine)
+bool buffers_init(struct buffers *buffers, struct models *models)
 {
-	*buffers = (struct buffers){ .engine = engine };
+	*buffers = (struct buffers){ .models = models };
 	return pthread_mutex_init(&buffers->lock, NULL) == 0;
 }
 
@@ -177,13 +184,14 @@ static struct buffer *take_forgotten(struct buffers *buffers)
 	return taken;
 }
 
-static void destroy_all(const struct nna_engine *engine, struct buffer *list)
+static void destroy_all(struct models *models, struct buffer *list)
 {
 	struct buffer *b;
 
 	while ((b = list)) {
 		list = b->next;
-		engine->buffers->destroy(engine, b->own);
+		models->engine->buffers->destroy(models->engine, b->own);
+		models_unreserve(models, b->capacity);
 		pthread_mutex_destroy(&b->lock);
 		free(b);
 	}
@@ -191,7 +199,7 @@ static void destroy_all(const struct nna_engine *engine, struct buffer *list)
 
 void buffers_free(struct buffers *buffers)
 {
-	destroy_all(buffers->engine, buffers->list);
+	destroy_all(buffers->models, buffers->list);
 	buffers->list = NULL;
 	pthread_mutex_destroy(&buffers->lock);
 }
@@ -221,7 +229,7 @@ void buffers_put(struct buffers *buffers, struct buffer *buffer)
 	buffer->users--;
 	gone = take_forgotten(buffers);
 	pthread_mutex_unlock(&buffers->lock);
-	destroy_all(buffers->engine, gone);
+	destroy_all(buffers->models, gone);
 }
 
 void buffers_forget(struct buffers *buffers, uint32_t grant)
@@ -233,7 +241,7 @@ void buffers_forget(struct buffers *buffers, uint32_t grant)
 		b->forgotten |= b->grant == grant;
 	gone = take_forgotten(buffers);
 	pthread_mutex_unlock(&buffers->lock);
-	destroy_all(buffers->engine, gone);
+	destroy_all(buffers->models, gone);
 }
 
 /* Calls the engine to copy between a buffer in the engine's layout and other memory. */
@@ -241,7 +249,7 @@ static enum nn_status convert(struct buffers *buffers, struct buffer *buffer,
 			      const struct command *command, struct mapping *const maps[2],
 			      struct nn_error *err)
 {
-	const struct nna_engine *engine = buffers->engine;
+	const struct nna_engine *engine = buffers->models->engine;
 	const uint64_t length = command->head->wire_length;
 	enum nn_status status;
 

@@ -20,15 +20,16 @@ struct buffer {
 	bool forgotten;
 	pthread_mutex_t lock;		/* held while the buffer is copied */
 	void *own;			/* the engine's own object for the buffer */
+	uint64_t capacity;		/* bytes of device memory that models_reserve() counted */
 };
 
 struct buffers {
-	const struct nna_engine *engine;
+	struct models *models;
 	pthread_mutex_t lock;	/* protects the list, and `users` and `forgotten` of each buffer */
 	struct buffer *list;
 };
 
-bool buffers_init(struct buffers *buffers, const struct nna_engine *engine);
+bool buffers_init(struct buffers *buffers, struct models *models);
 
 /* Lets the engine destroy all buffers. When buffers_free() is called, no buffer may be in use. */
 void buffers_free(struct buffers *buffers);
@@ -56,8 +57,8 @@ enum nn_status buffers_copy(struct buffers *buffers, struct grants *grants,
  * of roles differ in type or shape, or if the buffer's size is wrong. The buffer must have the size
  * of the operand's shape or, if a dimension is unknown, a multiple of the operand's smallest size.
  */
-enum nn_status buffer_judge(struct buffers *buffers, struct models *models,
-			    const struct command *command, uint32_t *layout, struct nn_error *err);
+enum nn_status buffer_judge(struct buffers *buffers, const struct command *command,
+			    uint32_t *layout, struct nn_error *err);
 
 /*
  * Returns NN_INVALID_ARGUMENT if an input buffer's size differs from the size of its argument's

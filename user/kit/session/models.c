@@ -35,6 +35,7 @@ bool models_init(struct models *models, const struct nna_engine *engine, struct 
 	models->cache = cache;
 	models->files = engine_cache_files(engine);
 	models->list = NULL;
+	models->buffer_bytes = 0;
 	if (pthread_mutex_init(&models->lock, NULL))
 		return false;
 	pthread_mutex_lock(&all.lock);
@@ -262,10 +263,26 @@ static struct nna_engine_memory memory_of(const struct models *models, const voi
 	return taken;
 }
 
+/* Checks the client's limit of device memory. The caller holds models->lock. */
+static enum nn_status check_fits(const struct models *models, const char *what, uint64_t bytes,
+				 struct nn_error *err)
+{
+	uint64_t others = models->buffer_bytes;
+
+	for (const struct loaded_model *l = models->list; l; l = l->next)
+		others += l->device_bytes;
+	if (!max_device_bytes || others + bytes <= max_device_bytes)
+		return NN_OK;
+	return nn_fail(err, NN_RESOURCE_EXHAUSTED_TRANSIENT,
+		       "the %s takes %llu KiB of the device's memory, the client's others %llu, "
+		       "a client at most %llu (--device-memory)", what,
+		       (unsigned long long)bytes >> 10, (unsigned long long)others >> 10,
+		       (unsigned long long)max_device_bytes >> 10);
+}
+
 enum nn_status models_add(struct models *models, struct loaded_model *loaded, struct nn_error *err)
 {
-	uint64_t others = 0;
-	bool fits;
+	enum nn_status status;
 
 	loaded->users = 1;
 	loaded->device_bytes = memory_of(models, loaded->first.prepared).device;
@@ -275,24 +292,35 @@ enum nn_status models_add(struct models *models, struct loaded_model *loaded, st
 	 */
 	loaded->first.users = loaded->model ? 1 : 2;
 	pthread_mutex_lock(&models->lock);
-	for (const struct loaded_model *l = models->list; l; l = l->next)
-		others += l->device_bytes;
-	fits = !max_device_bytes || others + loaded->device_bytes <= max_device_bytes;
-	if (fits) {
+	status = check_fits(models, "model", loaded->device_bytes, err);
+	if (!status) {
 		atomic_store(&loaded->form, &loaded->first);
 		loaded->next = models->list;
 		models->list = loaded;
 	}
 	pthread_mutex_unlock(&models->lock);
-	if (fits)
-		return NN_OK;
-	nn_fail(err, NN_RESOURCE_EXHAUSTED_TRANSIENT,
-		"the model takes %llu KiB of the device's memory, the client's others %llu, "
-		"a client at most %llu (--device-memory)",
-		(unsigned long long)loaded->device_bytes >> 10, (unsigned long long)others >> 10,
-		(unsigned long long)max_device_bytes >> 10);
-	models_discard(models, loaded);
-	return NN_RESOURCE_EXHAUSTED_TRANSIENT;
+	if (status)
+		models_discard(models, loaded);
+	return status;
+}
+
+enum nn_status models_reserve(struct models *models, uint64_t bytes, struct nn_error *err)
+{
+	enum nn_status status;
+
+	pthread_mutex_lock(&models->lock);
+	status = check_fits(models, "buffer", bytes, err);
+	if (!status)
+		models->buffer_bytes += bytes;
+	pthread_mutex_unlock(&models->lock);
+	return status;
+}
+
+void models_unreserve(struct models *models, uint64_t bytes)
+{
+	pthread_mutex_lock(&models->lock);
+	models->buffer_bytes -= bytes;
+	pthread_mutex_unlock(&models->lock);
 }
 
 struct nna_engine_preparation models_how(const struct models *models,

@@ -60,18 +60,27 @@ struct models {
 	struct cache_client *cache;
 	struct cache_files files;	/* numbers of files in a client's cache entry */
 	bool lazy;	/* true: the engine compiles a model at the model's first execution */
-	pthread_mutex_t lock;	/* protects the list, and `users`, forms and `key` of each model */
+	/* protects `list`, `buffer_bytes`, and `users`, forms and `key` of each model */
+	pthread_mutex_t lock;
 	struct loaded_model *list;
+	uint64_t buffer_bytes;		/* capacity of the buffers in the engine's own layout */
 };
 
 bool models_init(struct models *models, const struct nna_engine *engine, struct grants *grants,
 		 struct cache_client *cache);
 
 /*
- * Limits the device memory that the models of each client of this process may take. The limit is in
- * bytes; 0 means no limit.
+ * Limits the device memory that each client's models and buffers in the engine's own layout may
+ * take. The limit is in bytes; 0 means no limit.
  */
 void models_limit_device(uint64_t bytes);
+
+/*
+ * Counts a new buffer in the engine's own layout. Returns NN_RESOURCE_EXHAUSTED_TRANSIENT if the
+ * buffer would make the client exceed its limit of device memory.
+ */
+enum nn_status models_reserve(struct models *models, uint64_t bytes, struct nn_error *err);
+void models_unreserve(struct models *models, uint64_t bytes);
 
 /*
  * Releases all models that the client has not released by NNACCEL_DO_FORGET_MODEL. When

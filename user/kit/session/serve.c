@@ -229,8 +229,7 @@ static void do_buffer(struct server *server, const struct command *command,
 
 	if (!layout)
 		return;
-	answer->status = buffer_judge(&server->buffers, &server->models, command, layout,
-				      &answer->err);
+	answer->status = buffer_judge(&server->buffers, command, layout, &answer->err);
 	if (!answer->status)
 		answer->payload_size = sizeof(*layout);
 }
@@ -930,7 +929,7 @@ bool server_init(struct server *server, const struct nna_engine *engine, int ses
 	    !bursts_init(&server->bursts, &server->grants, &server->models, &server->tasks))
 		return false;
 	server->bursts.lost = end_lost;
-	return buffers_init(&server->buffers, engine);
+	return buffers_init(&server->buffers, &server->models);
 }
 
 bool server_attach(struct server *server)
@@ -1032,8 +1031,8 @@ void server_abandon(struct server *server)
 void server_free(struct server *server)
 {
 	bursts_free(&server->bursts);
-	models_free(&server->models);
 	buffers_free(&server->buffers);
+	models_free(&server->models);
 	grants_free(&server->grants);
 	tasks_free(&server->tasks);
 	pthread_mutex_destroy(&server->cache.lock);

@@ -90,7 +90,6 @@ WRAP(vkBindBufferMemory, false, (VkDevice u, VkBuffer v, VkDeviceMemory w, VkDev
      u, v, w, x)
 WRAP(vkResetFences, false, (VkDevice u, uint32_t v, const VkFence *w), u, v, w)
 WRAP(vkImportSemaphoreFdKHR, false, (VkDevice u, const VkImportSemaphoreFdInfoKHR *v), u, v)
-WRAP(vkQueueWaitIdle, true, (VkQueue u), u)
 WRAP(vkWaitForFences, y == UINT64_MAX,
      (VkDevice u, uint32_t v, const VkFence *w, VkBool32 x, uint64_t y), u, v, w, x, y)
 
@@ -343,7 +342,6 @@ static const struct {
 	DEVICE(vkImportSemaphoreFdKHR),
 	DEVICE(vkMapMemory),
 	DEVICE(vkQueueSubmit),
-	DEVICE(vkQueueWaitIdle),
 	DEVICE(vkResetFences),
 	DEVICE(vkWaitForFences),
 	OWN(vkFlushMappedMemoryRanges),
