@@ -58,9 +58,9 @@ void nnaccel_context_put(struct nnaccel_context *ctx)
  * nnaccel_context_opener_lives() - Checks whether the process that opened a context still lives
  * @ctx: the context
  *
- * The opener lives as long as one of its threads has the address space in which it opened the
- * context. After execve() a process has another address space. The context pins @ctx->mm, so the mm
- * of another address space cannot have the same pointer.
+ * The process that opened the context counts as alive while a thread of the process has the address
+ * space of the open(). After execve() a process has another address space. The context pins
+ * @ctx->mm, so the mm of another address space cannot have the same pointer.
  *
  * Return: true if the process that opened the context lives and has not called execve().
  */
@@ -132,8 +132,8 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 
 /*
  * Each io_uring command has a reference to the context's file, so the file's release waits for all
- * io_uring commands. Before Linux 6.7 only this function cancels io_uring commands when the process
- * ends.
+ * io_uring commands. Before Linux 6.7 only nnaccel_context_flush() cancels io_uring commands when
+ * the process ends.
  */
 static int nnaccel_context_flush(struct file *file, fl_owner_t id)
 {
@@ -153,15 +153,15 @@ static int nnaccel_context_flush(struct file *file, fl_owner_t id)
 
 /*
  * No ioctl runs during the release of a file, because each running ioctl has a reference to the
- * file. The session, open bursts, and commands for which no caller waits may still point to the
- * context.
+ * file. At the release, the session, open bursts, and commands without a waiting caller may still
+ * point to the context.
  */
 static int nnaccel_context_release(struct inode *inode, struct file *file)
 {
 	struct nnaccel_context *ctx = file->private_data;
 
 	/*
-	 * No io_uring execution can begin now, because each one has a reference to the released
+	 * No io_uring execution can begin during the release, because each execution holds the
 	 * file.
 	 */
 	cancel_delayed_work_sync(&ctx->leave);
@@ -203,7 +203,7 @@ static void nnaccel_context_show_fdinfo(struct seq_file *m, struct file *file)
 	 */
 	mutex_lock(&ctx->lock);
 	nnaccel_burst_add_up(ctx, &burst_executions, &device_ns);
-	/* Tools for GPUs know only the keys of Documentation/gpu/drm-usage-stats.rst. */
+	/* Tools that monitor GPUs know only the fdinfo keys of drm-usage-stats.rst. */
 	seq_puts(m, "drm-driver:\tnnaccel\n");
 	seq_printf(m, "drm-client-id:\t%llu\n", ctx->number);
 	seq_printf(m, "drm-total-memory:\t%llu KiB\n", (allocated + ctx->import_bytes) >> 10);

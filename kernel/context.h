@@ -9,7 +9,7 @@
 
 /* ---- context.c ---- */
 
-/* Stages of a context at the broker; see engine.c. */
+/* Stages of a context's request for a worker; engine.c describes the stages. */
 enum nnaccel_engine_stage {
 	NNACCEL_STAGE_IDLE,
 	NNACCEL_STAGE_WANTED,
@@ -134,7 +134,7 @@ bool nnaccel_context_opener_lives(const struct nnaccel_context *ctx);
 /* ---- object.c ---- */
 
 /**
- * struct nnaccel_notice - A notice to the worker, allocated with its object
+ * struct nnaccel_notice - A notice to the worker about an object, allocated with the object
  * @node: entry in the session's list
  * @kind: NNACCEL_DO_FORGET_MODEL, FORGET_GRANT, BURST_GONE or SLOT_GONE
  * @burst: number of the burst
@@ -148,7 +148,7 @@ struct nnaccel_notice {
 };
 
 /**
- * struct nnaccel_object - An object that an id names
+ * struct nnaccel_object - An object that clients name by an id
  * @refs: reference count; the last reference is dropped with ctx->lock held
  * @ctx: context of the object
  * @type: pool, model, buffer, burst or submission

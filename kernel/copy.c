@@ -3,8 +3,8 @@
  * nnaccel: copies between buffers of memory domains and user memory or a pool.
  *
  * If this module allocated the memory of a pool, the pages are copied directly. Memory of another
- * exporter or of a regular file is mapped into the caller's address space during the copy. Mapping
- * memory for user space works even if its exporter cannot map it for the kernel. If another thread
+ * exporter or of a regular file is mapped into the caller's address space during the copy. An
+ * exporter may be able to map its memory for user space, but not for the kernel. If another thread
  * of the caller changes the mapping of a pool, only the caller's own data is harmed.
  */
 
@@ -18,7 +18,7 @@
 #include "trace.h"
 
 /**
- * struct nnaccel_copy - A copy
+ * struct nnaccel_copy - A copy into or out of a buffer
  * @buffer: the buffer, with a reference
  * @flags: NNACCEL_COPY_*
  * @in: copy into the buffer
@@ -47,7 +47,7 @@ static enum nnaccel_use_kind nnaccel_copy_use(const struct nnaccel_copy *copy)
 	return copy->in ? NNACCEL_USE_WRITE : NNACCEL_USE_READ;
 }
 
-/* Returns NNACCEL_PROT_* for memory that the copy writes or only reads. */
+/* Returns the protection (NNACCEL_PROT_*) that a copy needs for memory that it reads or writes. */
 static u32 nnaccel_copy_prot(bool written)
 {
 	return written ? NNACCEL_PROT_READ | NNACCEL_PROT_WRITE : NNACCEL_PROT_READ;
@@ -83,7 +83,7 @@ static int nnaccel_copy_init(struct nnaccel_copy *copy, struct nnaccel_context *
 	return nnaccel_copy_prot(!copy->in) & ~pool->prot ? -EACCES : 0;
 }
 
-/* Waits until the CPU can access @memory, a dma-buf that this module allocated, and the pool. */
+/* Waits until the CPU can access the copy's pool and @memory, the dma-buf of the buffer. */
 static int nnaccel_copy_begin_access(struct nnaccel_copy *copy, struct dma_buf *memory)
 {
 	int ret = 0;
@@ -164,7 +164,7 @@ static int nnaccel_copy_move(struct nnaccel_copy *copy)
 	return ret ?: error;
 }
 
-/* Checks whether the copy is allowed now; ctx->lock is held. */
+/* Checks that the buffer's state and size allow the copy; the caller holds ctx->lock. */
 static int nnaccel_copy_check(const struct nnaccel_copy *copy)
 {
 	const struct nnaccel_buffer *buffer = copy->buffer;
@@ -192,8 +192,8 @@ static void nnaccel_copy_count(const struct nnaccel_copy *copy)
 }
 
 /*
- * Copies a linear buffer. The buffer is checked again after the waits for CPU access, because its
- * state may have changed meanwhile.
+ * Copies a linear buffer. The buffer is checked again after the wait for CPU access, because the
+ * buffer's state may change during the wait.
  */
 static int nnaccel_copy_linear(struct nnaccel_copy *copy)
 {
@@ -222,7 +222,7 @@ static int nnaccel_copy_linear(struct nnaccel_copy *copy)
 }
 
 /*
- * Makes a command with a staging pool, by which the worker converts the buffer's layout. The
+ * Makes a command by which the worker converts the buffer's layout through a staging pool. The
  * command becomes the owner of @copy.
  */
 static struct nnaccel_command *nnaccel_copy_convert(struct nnaccel_copy *copy)

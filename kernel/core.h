@@ -8,21 +8,21 @@
  *   The mutex ctx->lock of each context protects its objects, session and commands.
  *   The devices' lock in device.c protects the list, the brokers and the hardware of devices. When
  *	hardware loses its driver, the driver core already holds the hardware's device lock.
- *   The mutex engine->lock in engine.c protects the broker, its contexts and its events.
+ *   The mutex engine->lock in engine.c protects an engine's broker, contexts and events.
  *   The account lock in account.c, a spinlock, protects the charges of users.
  *   The mutex of the table of CPU users in access.c protects only this table.
  *
  * Each dma-buf of this module has a mutex for the attachments and syncs of devices, which is taken
- * inside ctx->lock. A call of another driver's exporter holds only the bit lock of the dma-buf's
- * CPU users; see access.c.
+ * inside ctx->lock. While the module calls another driver's exporter, the module holds only the bit
+ * lock of the dma-buf's CPU users; see access.c.
  *
  * No code accesses user memory with any lock of the module held, because a fault takes mmap_lock.
  * No code allocates memory with ctx->lock held, or with a lock that may be taken inside ctx->lock.
  *
- * Lifetimes; to hold is to have a counted reference, and to point to is to have none:
+ * Lifetimes ("holds": has a counted reference; "points to": has an uncounted pointer):
  *
- *   A context's file holds the context. The file's release sets ->closed and drops what the context
- *	holds.
+ *   A context's file holds the context. The file's release sets ctx->closed and drops the context's
+ *	references.
  *   A context points to its session until the session is disconnected, under ctx->lock.
  *   A session's file holds the session, which holds its context.
  *   The table of objects holds pools, models, buffers and submissions, which hold their context.
@@ -31,16 +31,16 @@
  *   A command in the state FENCED or LOST holds the module.
  *   The caller holds its command, and the context's list holds the command from its admission to
  *	its end. A session's lists of commands hold no references.
- *   A command holds its context, and the fences and ends for which it waits.
+ *   A command holds its context, and each fence and struct nnaccel_end for which the command waits.
  *   A submission holds its command until the command's answer is fetched.
- *   A submission holds its end (struct nnaccel_end). An end holds nothing, so a command that ends
- *	frees only itself, even in a long chain of dependencies.
+ *   A submission holds its struct nnaccel_end. A struct nnaccel_end holds nothing, so the end of a
+ *	command frees only this command, even in a long chain of dependencies.
  *   A command points to its submission until the submission ends, under ctx->lock.
  *   A submission's file holds the submission.
- *   A submission's drop work holds the submission if its file was closed. The drop work is queued
- *	at the command's end, and ends the submission.
+ *   If a submission's file was closed, the submission's drop work holds the submission. The end of
+ *	the command queues the drop work, which ends the submission.
  *   A model holds the pools of its constants.
- *   A burst's file and its commands hold the burst, which holds its context and its model.
+ *   A burst's file and commands hold the burst. A burst holds its context and its model.
  *   A slot of a burst holds its pool until the slot or the burst is freed.
  *   The work of a lost burst holds the burst and the module until no device uses the memory of the
  *	burst's slots.
@@ -55,15 +55,15 @@
  *   An engine holds its hardware until the broker closes its file or the hardware loses its driver.
  *   A context and a dma-buf hold their account, which holds its user.
  *   A dma-buf points to its pools, under the dma-buf's lock; a pool's release clears the pointer.
- *   A pool holds the proxies of its grant until the grant or the session ends. A work holds the
- *	proxies of an ended grant until it has notified importers.
+ *   A pool holds the proxies of its grant until the grant or the session ends. A work item holds
+ *	the proxies of an ended grant until the importers have been notified.
  *   A pool holds proxies of ended grants that devices still use, until a check finds no such device
  *	or the pool is freed.
  *   A proxy holds the pool's dma-buf and its account.
- *   A command's access work holds the command until the exporters have returned.
+ *   A command's access work holds the command until all called exporters have returned.
  *   A context's access queue holds the module until the threads of the queue have ended.
- *   A mapping holds the file of the pool or the ring, but not that of the session or the burst,
- *	whose release it does not delay.
+ *   A mapping holds the file of the mapped pool or ring. No mapping holds the file of a session or
+ *	burst, so mappings do not delay the release of such a file.
  *   An open file holds the module.
  */
 #ifndef NNACCEL_CORE_H
@@ -161,8 +161,8 @@ struct nnaccel_ioctl_op {
 #define NNACCEL_UCMD_SIZE	256
 
 /*
- * Entry of the ioctl NNACCEL_@_nr in a table that begins with NNACCEL_CMD_@_first. The structure of
- * an ioctl is called nnaccel_@_name, and its function nnaccel_@_name_ioctl.
+ * Defines the entry of ioctl NNACCEL_<_nr> in a table whose first command is NNACCEL_CMD_<_first>.
+ * The ioctl's structure is called nnaccel_<_name>, and the ioctl's function nnaccel_<_name>_ioctl.
  */
 #define NNACCEL_IOCTL_OP(_first, _nr, _name, _last)				\
 	[NNACCEL_CMD_##_nr - NNACCEL_CMD_##_first] = {				\

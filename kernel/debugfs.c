@@ -26,7 +26,7 @@ static const char *const nnaccel_counter_names[NNACCEL_COUNTERS] = {
 };
 
 /*
- * Counters are per CPU, because every execution adds to them. The counter of one CPU may be
+ * Counters are per CPU, because every execution adds to the counters. The counter of one CPU may be
  * negative, but the sum over all CPUs is not.
  */
 static DEFINE_PER_CPU(s64 [NNACCEL_COUNTERS], nnaccel_counters);

@@ -97,7 +97,7 @@ static struct class nnaccel_class = {
 	.devnode = nnaccel_devnode,
 };
 
-/* Creates the device with @number, which no other device has. */
+/* Creates a device called @number; no other device has this number. */
 static struct nnaccel_engine *nnaccel_device_create(unsigned int number)
 {
 	struct nnaccel_engine *engine = kzalloc(sizeof(*engine), GFP_KERNEL_ACCOUNT);
@@ -119,8 +119,8 @@ static struct nnaccel_engine *nnaccel_device_create(unsigned int number)
 	}
 	engine->dev = dev;
 	/*
-	 * If a process has already opened the node, nnaccel_device_open() waits for the devices'
-	 * lock.
+	 * If a process has already opened the device node, nnaccel_device_open() waits for the
+	 * devices' lock.
 	 */
 	smp_store_release(&nnaccel_engines[number], engine);
 	return engine;
@@ -167,8 +167,8 @@ static void nnaccel_device_changed(struct nnaccel_engine *engine)
 }
 
 /*
- * Returns the engine called @name. If no engine has this name, returns the first engine without a
- * name, and creates one if needed.
+ * Returns the engine called @name. If no engine is called @name, returns the first nameless engine,
+ * or a new nameless engine.
  */
 static struct nnaccel_engine *nnaccel_device_find(const char *name)
 {
@@ -206,7 +206,7 @@ static int nnaccel_hardware_notify(struct notifier_block *notifier, unsigned lon
 	return NOTIFY_OK;
 }
 
-/* The buses on which hardware is looked up. */
+/* Buses on which the module looks up hardware that a broker names. */
 static struct nnaccel_bus {
 	nnaccel_bus_type *type;
 	struct notifier_block notifier;

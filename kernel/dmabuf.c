@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: dma-bufs of allocated pools, with zeroed pages from the page allocator. The context is
- * charged until the last reference to the dma-buf is dropped.
+ * nnaccel: dma-bufs of allocated pools, with zeroed pages from the page allocator. A context is
+ * charged for its dma-bufs until the last reference to the dma-buf is dropped.
  */
 
 #include <linux/dma-buf.h>
@@ -18,12 +18,12 @@
 
 /*
  * The allocation tries blocks of 2 MiB first, because large blocks need fewer calls and fewer
- * scatterlist entries, and allow longer copies. Huge pages are too large to zero at once: they have
- * 32 MiB with base pages of 16 KiB, and 512 MiB with those of 64 KiB.
+ * scatterlist entries, and allow longer copies. Huge pages are too large to zero at once: 32 MiB
+ * with base pages of 16 KiB, and 512 MiB with base pages of 64 KiB.
  */
 #define NNACCEL_DMABUF_ORDER	(ilog2(SZ_2M) - PAGE_SHIFT)
 
-/* Number of pages that one fault maps, and that are freed between two reschedules. */
+/* Number of pages that a fault maps, and that are freed between two cond_resched(). */
 #define NNACCEL_DMABUF_CHUNK	BIT(NNACCEL_DMABUF_ORDER)
 
 /*
@@ -55,7 +55,7 @@ struct nnaccel_dmabuf {
 };
 
 /**
- * struct nnaccel_attachment - An attachment of a device to the whole memory or to a part
+ * struct nnaccel_attachment - An attachment of a device to all or a part of a dma-buf
  * @node: entry in the memory's list
  * @memory: the memory
  * @dev: the device
@@ -70,7 +70,7 @@ struct nnaccel_attachment {
 	enum dma_data_direction dir;
 };
 
-/* Notifies the context of each pool of the memory that a device is attached. */
+/* Notifies each context that has the memory as a pool that a device is attached. */
 static void nnaccel_dmabuf_tell_devices(struct nnaccel_dmabuf *memory)
 {
 	struct nnaccel_pool *pool, *next;
@@ -264,10 +264,10 @@ static bool nnaccel_dmabuf_sync(struct nnaccel_dmabuf *memory, bool begin)
  * @dmabuf: the dma-buf, allocated by this module
  * @begin: add the user
  *
- * The first CPU user syncs the memory for the CPU, and the last one syncs it for the devices. CPU
- * users in between must not sync, because a sync would destroy data of the present users. The
- * function must not wait for another driver or allocate memory, because some fences signal only
- * after the function has returned.
+ * The first CPU user syncs the memory for the CPU, and the last one syncs it for the devices. Later
+ * CPU users must not sync, because a sync would destroy data of present CPU users.
+ * nnaccel_dmabuf_use() must not wait for another driver or allocate memory, because some fences
+ * signal only after nnaccel_dmabuf_use() has returned.
  *
  * Return: true if a device has mapped the memory and it was synced.
  */
@@ -283,9 +283,7 @@ bool nnaccel_dmabuf_use(const struct dma_buf *dmabuf, bool begin)
 	return changed;
 }
 
-/*
- * Calls by user space to begin or end a CPU access may come in any order, so they are not counted.
- */
+/* User space may begin and end CPU accesses in any order, so its calls are not counted. */
 static int nnaccel_dmabuf_sync_uncounted(const struct dma_buf *dmabuf, bool begin)
 {
 	struct nnaccel_dmabuf *memory = dmabuf->priv;
@@ -308,8 +306,8 @@ static int nnaccel_dmabuf_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_d
 }
 
 /*
- * Maps the chunk of pages around the faulting address, which mmap() did not map or MADV_DONTNEED
- * unmapped. Another thread may have mapped some pages of the chunk already.
+ * Maps the chunk of pages around the faulting address, except pages that another thread has mapped
+ * already. Pages are unmapped after a large mmap() or MADV_DONTNEED.
  */
 static vm_fault_t nnaccel_dmabuf_fault(struct vm_fault *vmf)
 {

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: the engine node.
+ * nnaccel: the engine node, the device node by which brokers serve contexts.
  *
  * A broker opens the engine node and registers its engine as a device. The broker fetches the
  * contexts that want a worker, and gives each context a session or a refusal. A call that needs a
- * worker waits until one attaches to the context. Engines do not affect each other.
+ * worker waits until a worker attaches to the context. Engines do not affect each other.
  *
  * A context has one of these stages, protected by the engine's lock:
  *
  *   IDLE -> WANTED	A call needs a worker; the context becomes an event.
  *   WANTED -> OFFERED	ENGINE_NEXT reported the context to the broker.
- *   OFFERED -> WANTED	The broker closed the node, or its hardware is gone.
+ *   OFFERED -> WANTED	The broker closed the node, or the engine's hardware is gone.
  *   OFFERED -> IDLE	The broker refused by ENGINE_REFUSE.
  *   OFFERED -> SERVED	The broker got a session by ENGINE_SESSION.
  *   SERVED -> IDLE	The session ended.
  *   Any -> GONE	The context was closed.
  *
  * The list of events contains each WANTED context, and each GONE context that the broker knows. The
- * list contains a SERVED context if the priority has changed since the broker last fetched the
- * priority.
+ * list of events contains a SERVED context if its priority has changed since the broker last
+ * fetched the priority.
  */
 
 #include <linux/cred.h>
@@ -134,7 +134,7 @@ void nnaccel_engine_session_ended(struct nnaccel_context *ctx)
  * @ctx: the context
  * @priority: the highest enum nnaccel_priority among the models of its worker
  *
- * The broker decides what to do with the priority, because it owns the worker's cgroup.
+ * The broker acts on the priority, because the broker owns the worker's cgroup.
  */
 void nnaccel_engine_set_priority(struct nnaccel_context *ctx, u32 priority)
 {
@@ -249,7 +249,7 @@ static struct nnaccel_context *nnaccel_engine_dequeue(const struct file *broker,
 	return ctx;
 }
 
-/* Puts an event whose report to the broker failed at the head of the list of events again. */
+/* Puts an event back at the head of the list of events, because reporting the event failed. */
 static void nnaccel_engine_requeue(const struct file *broker, struct nnaccel_context *ctx,
 				   u32 event)
 {
@@ -258,8 +258,8 @@ static void nnaccel_engine_requeue(const struct file *broker, struct nnaccel_con
 	mutex_lock(&engine->lock);
 	if (engine->broker != broker) {
 		/*
-		 * If this broker has left, drop the event; the next broker gets the offered
-		 * contexts anyway.
+		 * If @broker has left, drop the event, because the next broker is offered all
+		 * contexts that were offered to @broker.
 		 */
 	} else if (event == NNACCEL_ENGINE_GONE) {
 		nnaccel_context_get(ctx);
@@ -581,8 +581,8 @@ static int nnaccel_engine_register_ioctl(struct nnaccel_ucmd *ucmd)
 static int nnaccel_engine_open(struct inode *inode, struct file *file)
 {
 	/*
-	 * The misc device core has set private_data; after this reset NULL means that no engine is
-	 * registered.
+	 * The misc device core has set private_data; the reset to NULL means that no engine is
+	 * registered on the file.
 	 */
 	file->private_data = NULL;
 	return nonseekable_open(inode, file);
@@ -597,7 +597,7 @@ static int nnaccel_engine_release(struct inode *inode, struct file *file)
 
 static __poll_t nnaccel_engine_poll(struct file *file, poll_table *wait)
 {
-	/* Pairs with the cmpxchg_release() of the registration. */
+	/* Pairs with the cmpxchg_release() of nnaccel_engine_register_ioctl(). */
 	struct nnaccel_engine *engine = smp_load_acquire(&file->private_data);
 
 	if (!engine)
@@ -673,8 +673,8 @@ void nnaccel_engine_end_sessions(struct nnaccel_engine *engine)
  * nnaccel_engine_next_context() - Iterates over the open contexts of all engines
  * @ctx: the previous context, whose reference is dropped; NULL to begin
  *
- * Returns contexts in the order of their numbers. A caller that stops iterating before the function
- * returns NULL must put its last context.
+ * Returns contexts in the order of their numbers. A caller that stops iterating before NULL is
+ * returned must put the last returned context.
  *
  * Return: the next context with a reference, or NULL.
  */
@@ -712,7 +712,7 @@ static const struct nnaccel_ioctl_op nnaccel_engine_ops[] = {
 
 static long nnaccel_engine_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	/* Pairs with the cmpxchg_release() of the registration. */
+	/* Pairs with the cmpxchg_release() of nnaccel_engine_register_ioctl(). */
 	const struct nnaccel_engine *engine = smp_load_acquire(&file->private_data);
 
 	if (!engine && cmd != NNACCEL_ENGINE_REGISTER)

@@ -27,7 +27,7 @@ struct nnaccel_engine {
 	unsigned int number;
 	struct device *dev;
 	struct device *hardware;
-	struct mutex lock;	/* only the account lock may be taken inside this lock */
+	struct mutex lock;	/* only the account lock may be taken inside engine->lock */
 	const struct file *broker;
 	bool device_pools;
 	char name[NNACCEL_MAX_NAME];

@@ -106,7 +106,7 @@ static size_t nnaccel_command_size(const struct nnaccel_command *cmd)
 	       head->num_roles * sizeof(*cmd->roles) + head->attributes_size;
 }
 
-/* Can the pools and the burst of a command be granted without an allocation? */
+/* Returns whether a command's pools and burst can be granted without an allocation. */
 static bool nnaccel_fetch_is_granted(const struct nnaccel_command *cmd)
 {
 	u32 i;
@@ -148,8 +148,8 @@ static int nnaccel_fetch_grant(struct nnaccel_session *session, struct nnaccel_c
 
 	mutex_lock(&ctx->lock);
 	/*
-	 * If the session was disconnected from its context, it has no grants, and the command has
-	 * ended.
+	 * If the session was disconnected from its context, the session has no grants, and the
+	 * command has ended.
 	 */
 	if (ctx->session != session) {
 		mutex_unlock(&ctx->lock);
@@ -175,7 +175,10 @@ static int nnaccel_fetch_grant(struct nnaccel_session *session, struct nnaccel_c
 static void nnaccel_fetch_requeue(struct nnaccel_session *session, struct nnaccel_command *cmd)
 {
 	mutex_lock(&session->ctx->lock);
-	/* A thread of the worker that guessed the cookie may have committed the command. */
+	/*
+	 * A worker's thread that guessed the command's cookie may already have committed the
+	 * command.
+	 */
 	if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT) {
 		if (cmd->ended || (cmd->burst && cmd->burst->dead))
 			nnaccel_command_finish(cmd, -ECANCELED);
@@ -211,7 +214,7 @@ static int nnaccel_fetch_write(const struct nnaccel_fetch *fetch, const struct n
 	u64 deadline_ns = nnaccel_time_to_user(cmd->head.deadline_ns);
 	size_t size = nnaccel_command_size(cmd);
 
-	/* The arrays of a command directly follow its head. */
+	/* In memory, a command's arrays directly follow cmd->head. */
 	if (nnaccel_put(to, &cmd->head, size))
 		return -EFAULT;
 	if (deadline_ns != cmd->head.deadline_ns && put_user(deadline_ns, &to->deadline_ns))
@@ -220,7 +223,7 @@ static int nnaccel_fetch_write(const struct nnaccel_fetch *fetch, const struct n
 	       put_user(cmd->head.size, fetch->out_size);
 }
 
-/* Fetches the first notice. The caller holds ctx->lock, which this function releases. */
+/* Fetches the session's first notice. The caller holds ctx->lock, which is released here. */
 static int nnaccel_fetch_notice(const struct nnaccel_fetch *fetch)
 {
 	struct nnaccel_session *session = fetch->session;
@@ -348,8 +351,8 @@ again:
 		nnaccel_fetch_requeue(session, cmd);
 	nnaccel_command_put(cmd);
 	/*
-	 * The burst of the command died, because its context ended, or because its file was closed
-	 * after a worker's premature answer.
+	 * The command's burst died: the context ended, or the burst's file was closed after a
+	 * worker's premature answer.
 	 */
 	if (ret == -ECANCELED)
 		goto again;
