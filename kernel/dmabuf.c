@@ -266,8 +266,8 @@ static bool nnaccel_dmabuf_sync(struct nnaccel_dmabuf *memory, bool begin)
  *
  * The first CPU user syncs the memory for the CPU, and the last one syncs it for the devices. Later
  * CPU users must not sync, because a sync would destroy data of present CPU users.
- * nnaccel_dmabuf_use() must not wait for another driver or allocate memory, because some fences
- * signal only after nnaccel_dmabuf_use() has returned.
+ * The function must not wait for another driver or allocate memory, because some fences signal only
+ * after nnaccel_dmabuf_use() has returned.
  *
  * Return: true if a device has mapped the memory and it was synced.
  */
