@@ -5,18 +5,19 @@
  * The interface consists of the ioctls of five kinds of file:
  *
  * - a device, /dev/nnaccel, /dev/nnaccel1 and so on. Each open of a device
- *   makes a *context*, which belongs to the address space that opened it. A
- *   forked child, or a process that was passed the file, gets EACCES.
+ *   makes a *context*, which belongs to the opener's address space. A forked child, or a process
+ *   that was passed the context's file, gets EACCES.
  * - /dev/nnaccel-engine: the *engine node*. The broker of each engine opens the engine node and
  *   registers the engine under a name, which makes the engine a device. The broker is notified of
  *   contexts that want an engine, and gets a session for each context.
- * - a *session*: NNACCEL_ENGINE_SESSION makes the session for one context, for which alone it is
- *   used. The worker that serves the context attaches to the session. The worker fetches commands,
- *   maps granted memory and commits the answers.
+ * - a *session*: NNACCEL_ENGINE_SESSION makes the session, which serves only one context. The
+ *   worker that serves the context attaches to the session. The worker fetches commands, maps
+ *   granted memory and commits the answers.
  * - a *burst*: NNACCEL_WORK_BURST makes the burst for a model. Client and worker map the rings of
  *   the burst and exchange executions through the rings without the kernel.
- * - a *submission's file*: NNACCEL_SUBMIT with NNACCEL_SUBMIT_FILE makes the submission's file. The
- *   file polls readable when the execution has ended. Other executions may depend on the file.
+ * - a *submission's file*: NNACCEL_SUBMIT with NNACCEL_SUBMIT_FILE makes the submission's file. A
+ *   submission's file polls readable when the execution has ended. Other executions may depend on a
+ *   submission's file.
  *
  * Every structure begins with its size in bytes. A structure shorter than the
  * first published version gives EINVAL. A structure longer than the kernel knows
@@ -32,7 +33,7 @@
  * EINVAL: an invalid size, an unknown flag or a non-zero reserved field.
  * E2BIG: a non-zero unknown tail, or a structure longer than a page.
  * ENOTTY: no such ioctl on this kind of file.
- * EACCES: the caller does not have the owner's address space.
+ * EACCES: the caller does not have the address space that owns the file.
  * ENOMEM: out of memory.
  * EDQUOT: the user's limit of memory is reached. Only calls for which the kernel allocates memory
  * return EDQUOT, even if the kernel frees the memory before the call ends.
@@ -68,7 +69,7 @@
 #define NNACCEL_MAX_NAME	32
 #define NNACCEL_MAX_VERSION	64
 
-/* Sizes of the names of a bus and of hardware on it, with the terminating 0. */
+/* Sizes of a bus's name, and of the name of hardware on a bus, with the terminating 0. */
 #define NNACCEL_MAX_BUS		16
 #define NNACCEL_MAX_HARDWARE	64
 
@@ -128,7 +129,7 @@ enum {
  *
  * An ioctl that reached the engine returns 0 and sets the structure's status field to a value of
  * enum nnaccel_status. An ioctl that the kernel itself rejected returns an errno and does not
- * change the structure. The values are the same as in the NN HAL's ErrorStatus.
+ * change the structure. The values of enum nnaccel_status are those of the NN HAL's ErrorStatus.
  */
 enum nnaccel_status {
 	NNACCEL_STATUS_NONE = 0,
@@ -196,8 +197,8 @@ enum nnaccel_engine_state {
  * @features: out: a bit for each addition to this version; none so far
  *
  * The first call that needs a worker requests a worker from the broker. NNACCEL_INFO_WANT requests
- * the worker earlier, and does not wait for it. Before the request the context costs the engine no
- * memory or process.
+ * the worker before such a call, without waiting for the worker. A context for which no worker was
+ * requested costs the engine no memory or process.
  *
  * Errors: only those that every ioctl may return.
  */
@@ -233,10 +234,10 @@ struct nnaccel_info {
  * @size: sizeof(struct nnaccel_destroy)
  * @id: pool, model, buffer or submission to destroy
  *
- * The id of a destroyed object becomes invalid at once. The id is reused only after all other ids
- * were used. A submission that has not ended is cancelled. The memory of a pool lives on while a
- * model, a command in flight, a mapping or an exported dma-buf refers to it. The memory of a buffer
- * lives on while a command in flight refers to it.
+ * The id of a destroyed object becomes invalid at once. A destroyed object's id is reused only
+ * after all other ids were used. A submission that has not ended is cancelled. The memory of a pool
+ * lives on while a model, a command in flight, a mapping or an exported dma-buf refers to the pool.
+ * The memory of a buffer lives on while a command in flight refers to the buffer.
  *
  * Errors: ENOENT: no such object in this context.
  */
@@ -279,7 +280,7 @@ struct nnaccel_pool_alloc {
 #define NNACCEL_MAX_PLANES	4
 
 /**
- * struct nnaccel_plane - Where a plane of an image is
+ * struct nnaccel_plane - Location of a plane of an image
  * @fd: a file, as for NNACCEL_POOL_IMPORT; -1: the file of the first plane
  * @stride: bytes from one row to the next, at least the bytes of a row
  * @offset: bytes from the start of that file to the first row; any value
@@ -297,15 +298,18 @@ struct nnaccel_plane {
  * @fd: a dma-buf, or a regular file (memfd included) that can be mapped
  * @prot: NNACCEL_PROT_READ, or NNACCEL_PROT_READ | NNACCEL_PROT_WRITE
  * @offset: bytes into the file, a multiple of the page size.
- *	For an image, @offset is the offset of the first row of the first plane, with any value
+ *	For an image, @offset is the offset of the first row of the first plane, and need not be
+ *	aligned
  * @length: bytes, at least 1; offset + length must be within the file.
- *	For an image, @length must be 0, and the call sets it to the bytes of all planes' pixels
+ *	For an image, @length must be 0, and the call sets @length to the bytes of all planes'
+ *	pixels
  * @out_id: out: the pool
  * @fourcc: 0: the pool holds bytes, and all fields below are 0.
  *	For an image, @fourcc is a DRM_FORMAT_ of one plane with pixels of whole bytes, or NV12,
  *	NV21, YUV420, YVU420 or P010
  * @width: pixels of a row.
- *	The width must be even for formats of several planes, and of pixel pairs such as YUYV
+ *	The width must be even for formats of several planes, and for formats of pixel pairs such as
+ *	YUYV
  * @height: rows; must be even for a format of several planes
  * @stride: bytes from one row of the first plane to the next, at least the bytes
  *	of a row
@@ -318,11 +322,12 @@ struct nnaccel_plane {
  * the dma-buf, the new pool shares the memory of the exported pool. Each import makes a new pool.
  *
  * With NNACCEL_IMPORT_DEVICE only the engine's device accesses the dma-buf, which
- * need not support mmap(). The exporter is not notified of an access by a CPU. Arguments of
- * executions and slots of bursts may name a pool that was imported with NNACCEL_IMPORT_DEVICE. A
- * call returns EOPNOTSUPP if a model's constants or wire form, a part of a saved model or
- * NNACCEL_WORK_BUFFER_COPY names such a pool. The import returns EOPNOTSUPP if the engine did not
- * register with NNACCEL_ENGINE_DEVICE_POOLS.
+ * need not support mmap(). The exporter of an imported pool with NNACCEL_IMPORT_DEVICE is not
+ * notified of CPU accesses. Arguments of executions and slots of bursts may name a pool that was
+ * imported with NNACCEL_IMPORT_DEVICE. A call returns EOPNOTSUPP if a model's constants or wire
+ * form, a part of a saved model or NNACCEL_WORK_BUFFER_COPY names a pool that only devices can
+ * access. The import returns EOPNOTSUPP if the engine did not register with
+ * NNACCEL_ENGINE_DEVICE_POOLS.
  *
  * An argument of an execution uses a whole image, with offset and length 0. The data of an argument
  * that is an image are the rows of its planes, one plane after the other, without padding. A
@@ -418,10 +423,10 @@ struct nnaccel_query {
 	__u32 out_status;
 };
 
-/* The engine's description of the device. */
+/* Query for the engine's description of the device. */
 #define NNACCEL_QUERY_DEVICE	0
 
-/* The engine's vendor extensions for this context. */
+/* Query for the engine's vendor extensions for this context. */
 #define NNACCEL_QUERY_EXTENSIONS	1
 
 /**
@@ -434,7 +439,7 @@ struct nnaccel_query {
  * @wire_length: bytes, at most NNACCEL_MAX_WIRE
  * @pools: const __u32[num_pools]: pool ids, in the order of the model's pools
  * @supported: __u8[num_operations]: out: 1 for each operation that the engine can execute, else 0.
- *	The array covers the main subgraph, and is written only with NNACCEL_STATUS_NONE
+ *	@supported covers the main subgraph, and is written only with NNACCEL_STATUS_NONE
  * @num_operations: operations of the main subgraph, at most
  *	NNACCEL_MAX_OPERATIONS
  * @out_status: out: enum nnaccel_status
@@ -507,7 +512,8 @@ enum nnaccel_priority {
  * @wire_offset: bytes into the pool
  * @wire_length: bytes, at most NNACCEL_MAX_WIRE
  * @pools: const __u32[num_pools]: pool ids, in the order of the model's pools.
- *	The model holds references to its constants' pools. The engine only reads these pools
+ *	The model holds references to its constants' pools. The engine only reads the pools of
+ *	constants
  * @preference: enum nnaccel_preference
  * @priority: enum nnaccel_priority
  * @deadline_ns: CLOCK_MONOTONIC time by which to be done, 0: none
@@ -561,7 +567,7 @@ struct nnaccel_prepare {
 #define NNACCEL_MAX_CACHE_PARTS	32
 
 /**
- * struct nnaccel_cache_part - Where a part of a saved model lies, or may be written
+ * struct nnaccel_cache_part - Memory that holds, or receives, a part of a saved model
  * @pool: a pool of this context; 0: no memory, and all other fields are 0
  * @__reserved: must be 0
  * @offset: bytes into the pool; for a data part a multiple of the page size
@@ -581,8 +587,9 @@ struct nnaccel_cache_part {
  * @num_model_parts: model parts, at most NNACCEL_MAX_CACHE_PARTS
  * @num_data_parts: data parts, likewise
  * @parts: const struct nnaccel_cache_part[num_model_parts + num_data_parts]: the saved parts.
- *	NNACCEL_WORK_CACHE_SAVE wrote these parts, model parts first. The model holds references to
- *	the pools of the data parts. The engine reads data parts in place and never writes to them
+ *	@parts are parts that NNACCEL_WORK_CACHE_SAVE wrote, model parts first. The model holds
+ *	references to the pools of the data parts. The engine reads data parts in place and never
+ *	writes to them
  * @token: the token that the parts were saved under
  * @preference: enum nnaccel_preference
  * @priority: enum nnaccel_priority
@@ -642,7 +649,8 @@ struct nnaccel_prepare_cached {
  *	OUTPUT_INSUFFICIENT_SIZE means that a part was larger than its memory, and nothing was
  *	written. INVALID_ARGUMENT means that the engine's saved models have another number of parts
  * @parts: const struct nnaccel_cache_part[num_model_parts + num_data_parts]: memory for each part.
- *	Model parts come first. If no part has memory, only the sizes of the parts are requested
+ *	The model parts come first in @parts. If no part has memory, only the sizes of the parts are
+ *	requested
  * @sizes: __u64[num_model_parts + num_data_parts]: out: bytes of each part.
  *	The sizes are written only with NNACCEL_STATUS_NONE and
  *	NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE
@@ -652,9 +660,8 @@ struct nnaccel_prepare_cached {
  * @__reserved: must be 0
  *
  * Writes parts from which NNACCEL_WORK_PREPARE_CACHED can prepare the model again.
- * Before the engine writes the parts, it durably stores the hash of the model
- * parts for this user and @token. If the call fails, the contents of the memory for the parts are
- * undefined.
+ * Before the engine writes the parts, the engine durably stores the hash of the model parts for
+ * this user and @token. If the call fails, the contents of the memory for the parts are undefined.
  *
  * Errors:
  * ENOENT: no such model or pool.
@@ -683,7 +690,7 @@ struct nnaccel_cache_save {
 
 /* Flags of an argument. */
 #define NNACCEL_ARG_NO_VALUE	(1 << 0)
-/* The argument is one of the buffers that the execution names, as a whole. */
+/* The argument is one whole buffer, to which @pool is the index. */
 #define NNACCEL_ARG_BUFFER	(1 << 1)
 
 /**
@@ -758,12 +765,12 @@ struct nnaccel_shape {
  * @attributes_size: bytes there, at most NNACCEL_MAX_ATTRIBUTES
  * @__reserved: must be 0
  * @out_fenced_ns: out: time from the end of the last dependency (see NNACCEL_SUBMIT) to the
- *	engine's answer. The time is NNACCEL_TIME_NONE if it was not measured, or if the worker
- *	waited for fences
+ *	engine's answer. @out_fenced_ns is NNACCEL_TIME_NONE if the time was not measured, or if the
+ *	worker waited for fences
  *
  * A wait for an execution ends early if the caller is killed or the worker
- * dies. The wait also ends when the module's grace period after the deadline has passed. After such
- * an early end, the engine may still read and write the pools of the execution.
+ * dies. The wait also ends when the module's grace period after the deadline has passed. After a
+ * wait that ended early, the engine may still read and write the pools of the execution.
  *
  * Before the engine gets the command, the kernel waits for fences in the
  * reservation objects of dma-bufs, at most until the deadline. For an input the kernel waits for
@@ -772,16 +779,16 @@ struct nnaccel_shape {
  *
  * A buffer that is an input or an output of an execution must have the role of this input or output
  * of the model. In one execution a buffer may be several inputs, or one output. With
- * NNACCEL_STATUS_NONE an output buffer becomes initialised and gets a new size. If an execution
- * that the engine got ends in any other way, its output buffer becomes uninitialised. A buffer is
- * in use until the execution ends, even if the caller no longer waits.
+ * NNACCEL_STATUS_NONE an output buffer becomes initialised and gets a new size. If the engine got
+ * an execution that ends without NNACCEL_STATUS_NONE, the output buffer becomes uninitialised. A
+ * buffer is in use until the execution ends, even if the caller no longer waits.
  *
  * Errors:
  * ENOENT: no such model, pool or buffer.
  * ESTALE: the model's worker is dead.
  * EINVAL: a malformed argument, or an argument outside its pool. EINVAL also means too many
  * arguments, pools, buffers or attributes. A buffer that is named twice, used as two outputs, or
- * used as both input and output gives EINVAL, too.
+ * used as both input and output also gives EINVAL.
  * EPERM: a buffer does not have the role of the argument.
  * ENODATA: an input buffer is not initialised.
  * EBUSY: another command writes one of the buffers, or reads an output buffer.
@@ -830,12 +837,12 @@ enum nnaccel_role_kind {
 #define NNACCEL_MAX_FREQUENCY	1000000
 
 /**
- * struct nnaccel_role - A use of a buffer
+ * struct nnaccel_role - A role of a buffer: an input or an output of a model
  * @model: a model of the context
  * @kind: enum nnaccel_role_kind
  * @index: which input or output
  * @frequency: how many of NNACCEL_MAX_FREQUENCY executions use the buffer.
- *	The frequency is a hint for the engine, and 0 means that it is not known
+ *	The frequency is a hint for the engine, and 0 means that the frequency is not known
  */
 struct nnaccel_role {
 	__u32 model;
@@ -860,9 +867,9 @@ struct nnaccel_role {
  *
  * Allocates a buffer of a memory domain: zeroed memory that the engine maps, but
  * the client cannot. The new buffer counts as uninitialised. A buffer outlives
- * the models of its roles, but executions of dead or destroyed models cannot use
- * it. The contents of a buffer can still be copied after the models' end, unless the engine uses
- * its own layout for the buffer.
+ * the models of its roles, but executions of dead or destroyed models cannot use the buffer. The
+ * contents of a buffer can still be copied after the end of the roles' models, unless the engine
+ * uses its own layout for the buffer.
  *
  * Errors:
  * ENOENT: no such model.
@@ -904,17 +911,16 @@ struct nnaccel_buffer_alloc {
  * @pool: a pool of this context, with NNACCEL_COPY_POOL; else 0
  * @data: the client's memory; 0 with NNACCEL_COPY_POOL
  * @length: bytes of the copy.
- *	For IN this is the buffer's new size, from 1 to the capacity, and for OUT the buffer's
- *	present size
+ *	For IN, @length is the buffer's new size, from 1 to the capacity. For OUT, @length is the
+ *	buffer's present size
  * @out_status: out: enum nnaccel_status of the conversion, if the engine
  *	converts the layout
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @message: char[message_size]: out: error message, terminated; or 0
  * @offset: with NNACCEL_COPY_POOL: bytes into the pool, any value; else 0
  *
- * A copy into the buffer initialises the buffer. If this copy fails after it has
- * begun (EFAULT, EINTR, EIO, EPIPE, or a status), the buffer becomes
- * uninitialised.
+ * A copy into the buffer initialises the buffer. If a copy into a buffer fails after the copy has
+ * begun (EFAULT, EINTR, EIO, EPIPE, or a status), the buffer becomes uninitialised.
  *
  * A CPU access to a dma-buf begins and ends as for an execution: the kernel first
  * waits for other drivers' fences, without a time limit, and notifies the
@@ -923,14 +929,13 @@ struct nnaccel_buffer_alloc {
  *
  * Errors:
  * ENOENT: no such buffer, or no such pool.
- * EINVAL: no direction or both, a length that @length does not allow, or a
- * range outside the pool.
+ * EINVAL: no direction or both, a wrong @length for the buffer, or a range outside the pool.
  * EACCES: the copy is OUT, and the pool is not writable.
  * EOPNOTSUPP: a formatted pool.
  * EIO: the pool's exporter refused access or is gone, or the pool's file was
  * truncated.
  * ENODATA: the copy is OUT, and the buffer is not initialised.
- * EBUSY: another command writes the buffer or, for a copy IN, reads it.
+ * EBUSY: another command writes the buffer or, for a copy IN, reads the buffer.
  * ESTALE: the worker that knows the buffer's layout is dead. If the buffer has the engine's own
  * layout, EDQUOT and the errors of struct nnaccel_query are possible, too.
  */
@@ -972,7 +977,7 @@ struct nnaccel_cancel {
 };
 #define NNACCEL_CANCEL _IO(NNACCEL_TYPE, NNACCEL_CMD_CANCEL)
 
-/* Maximum capacity of a burst's ring in datums, and the default capacity, which 0 requests. */
+/* Maximum and default capacity of a burst's ring, in datums. */
 #define NNACCEL_BURST_MAX_CAPACITY	(256 * 1024)
 #define NNACCEL_BURST_DEFAULT_CAPACITY	1024
 
@@ -1022,16 +1027,16 @@ struct nnaccel_burst_create {
  * Submissions: work for the engine, and the engine's answer
  *
  * A submission is an object of its context. All objects of a context have ids from one table. A
- * submission exists until NNACCEL_WAIT has fetched its answer. NNACCEL_DESTROY ends a submission
- * earlier, and so does the last close of its file or of the context.
+ * submission exists until NNACCEL_WAIT has fetched its answer, or until NNACCEL_DESTROY or the last
+ * close of the submission's file or of the context.
  *
  * While a submission exists, it counts as one of the context's max_commands.
  * A submission's answer is charged to the user, like all memory that the kernel allocates for a
  * context.
  *
  * poll() of the context's own file reports EPOLLIN while an answer can be fetched.
- * The poll ignores answers of submissions with their own file, and answers for which a call with
- * NNACCEL_SUBMIT_WAIT still waits.
+ * poll() of the context's file ignores answers of submissions with their own file, and answers for
+ * which a call with NNACCEL_SUBMIT_WAIT still waits.
  */
 
 /**
@@ -1075,7 +1080,7 @@ enum nnaccel_state {
 /* Maximum number of dependencies of a submission. */
 #define NNACCEL_MAX_DEPENDENCIES	1024
 
-/* Flags of NNACCEL_SUBMIT. Flag of NNACCEL_SUBMIT: wait for the answer in the same call. */
+/* Flag of NNACCEL_SUBMIT: wait for the answer in the same call. */
 #define NNACCEL_SUBMIT_WAIT	(1 << 0)
 /*
  * Flag of NNACCEL_SUBMIT: make a file that reports the end of the execution; invalid with
@@ -1093,33 +1098,33 @@ enum nnaccel_state {
  * @out_state: out: enum nnaccel_state
  * @work: user address of the structure that @kind names, which begins with its size
  * @dependencies: const __s32[num_dependencies]: fds of files.
- *	Each file is a sync_file of any driver, or a submission's file of any context
+ *	Each dependency is a sync_file of any driver, or a submission's file of any context
  * @num_dependencies: at most NNACCEL_MAX_DEPENDENCIES; 0 for all kinds except EXECUTE
  * @out_id: out: id of the submission if @out_state is NNACCEL_STATE_PENDING,
  *	else 0
  * @out_fd: out: the submission's file if NNACCEL_SUBMIT_FILE is set, else -1
  * @__reserved: must be 0
  * @duration_ns: longest time from the end of the last dependency to the execution's end.
- *	The value 0 means no limit, and is mandatory for all kinds except EXECUTE. The deadline in
+ *	A @duration_ns of 0 means no limit, and is mandatory for all kinds except EXECUTE. The
+ *	deadline in
  *	@work applies too
  *
- * Copies the description of the work and submits it. The call does not wait for the
- * engine, for dependencies, or for fences of memory.
+ * Copies the description of the work and submits the work. Without NNACCEL_SUBMIT_WAIT, the call
+ * does not wait for the engine, for dependencies, or for fences of memory.
  *
- * BUFFER_COPY is an exception if the engine leaves the buffer's layout to the kernel. For such a
- * BUFFER_COPY, NNACCEL_SUBMIT itself copies, and returns NNACCEL_STATE_DONE with or without
- * NNACCEL_SUBMIT_WAIT. Before BUFFER_COPY reads or writes a pool, NNACCEL_SUBMIT or NNACCEL_WAIT
- * waits for the fences of the pool.
+ * For BUFFER_COPY of a buffer with NNACCEL_LAYOUT_LINEAR, NNACCEL_SUBMIT itself copies, and returns
+ * NNACCEL_STATE_DONE with or without NNACCEL_SUBMIT_WAIT. Before BUFFER_COPY reads or writes a
+ * pool, NNACCEL_SUBMIT or NNACCEL_WAIT waits for the fences of the pool.
  *
  * With NNACCEL_SUBMIT_WAIT the call continues as NNACCEL_WAIT with the same @work.
  * With NNACCEL_SUBMIT_WAIT the call returns an error, or 0 with NNACCEL_STATE_DONE and the answer
- * in @work. After an error or an answer, the submission no longer exists. If a signal ends the
- * wait, the call returns 0 with NNACCEL_STATE_PENDING and the id, and NNACCEL_WAIT can fetch the
- * answer. The work is never submitted twice.
+ * in @work. After an error or an answer with NNACCEL_SUBMIT_WAIT, the submission no longer exists.
+ * If a signal ends the wait, the call returns 0 with NNACCEL_STATE_PENDING and the id, so that
+ * NNACCEL_WAIT can fetch the answer and the work is not submitted twice.
  *
  * Without NNACCEL_SUBMIT_WAIT the call returns 0 with NNACCEL_STATE_PENDING and
- * does not write to @work. The caller may reuse at once the structure at @work
- * and the memory to which that structure points.
+ * does not write to @work. After a call without NNACCEL_SUBMIT_WAIT, the caller may reuse the
+ * structure at @work and the memory to which this structure points.
  *
  * Dependencies: the execution begins when all its dependencies have succeeded. If a
  * dependency ends with an error or with another status than NNACCEL_STATUS_NONE,
@@ -1132,11 +1137,11 @@ enum nnaccel_state {
  *
  * poll() of the submission's file reports EPOLLIN once the execution has ended, and EPOLLPRI once
  * NNACCEL_SYNC_FILE can return a fence. Any process that has the file, such as a forked child, may
- * poll the file and name it as a dependency. After the last close of a submission's file, the
- * answer and the id are dropped when the execution ends. Closing a submission's file does not
- * cancel the execution, and a call that already waits gets the answer. The fd of a submission's
- * file is reserved before the execution is submitted, and installed when the call cannot fail any
- * more.
+ * poll the submission's file and name the file as a dependency. After the last close of a
+ * submission's file, the answer and the id are dropped when the execution ends. Closing a
+ * submission's file does not cancel the execution, and a call that already waits gets the answer.
+ * The fd of a submission's file is reserved before the execution is submitted, and installed when
+ * the call cannot fail any more.
  *
  * A model of PREPARE or PREPARE_CACHED, a buffer or a burst exists from the moment when the
  * submission's answer is fetched. If the submission ends without a fetched answer, the object never
@@ -1178,23 +1183,23 @@ struct nnaccel_submit {
  * @tag: the tag for NNACCEL_CANCEL, which need not be unique
  *
  * struct nnaccel_uring_submit is the cmd field of a submission queue entry. The entry's opcode is
- * IORING_OP_URING_CMD, its cmd_op is NNACCEL_SUBMIT and its fd is a context. An entry may have 64
- * or 128 bytes. One entry submits one execution, and completes when the execution ends.
+ * IORING_OP_URING_CMD, its cmd_op is NNACCEL_SUBMIT and its fd is a context. A submission queue
+ * entry may have 64 or 128 bytes, submits one execution, and completes when the execution ends.
  * NNACCEL_WAIT cannot be used for executions by io_uring. The structure @submit and the memory to
- * which it points must stay valid until the completion queue entry. The out fields of @submit are
- * not written. The res of the completion queue entry has one of these values:
+ * which it points must stay valid until the entry completes. The out fields of @submit are not
+ * written. The res of the completion queue entry has one of these values:
  *
  * - 0: out_status is NNACCEL_STATUS_NONE, and the results are written.
- * - -ETIME: the engine answered with a MISSED_DEADLINE status; -EIO: it answered with another
- *   failure. The engine's status and results are written as well.
+ * - -ETIME: the engine answered with a MISSED_DEADLINE status; -EIO: the engine answered with
+ *   another failure. Status and results are written with -ETIME and -EIO, too.
  * - -errno: there is no answer, and out_status is not written. The errno is an error of
  *   NNACCEL_SUBMIT, or an @out_error of NNACCEL_WAIT. ECANCELED: NNACCEL_CANCEL, or the end of the
  *   io_uring or of the task, cancelled the execution. ENOTTY: no such cmd_op. EOPNOTSUPP: the kind
  *   of work is not EXECUTE, or the ring has IORING_SETUP_IOPOLL.
  *
- * Because a failed execution is an error in res, io_uring cancels entries that are
- * linked to it, and reports the failure even with IOSQE_CQE_SKIP_SUCCESS. Set
- * out_status to 0 before submitting.
+ * Because a failed execution is an error in res, io_uring cancels entries that are linked to the
+ * execution, and reports the failure even with IOSQE_CQE_SKIP_SUCCESS. Set out_status to 0 before
+ * submitting.
  */
 struct nnaccel_uring_submit {
 	__aligned_u64 submit;
@@ -1219,8 +1224,8 @@ struct nnaccel_uring_submit {
  * @__reserved: must be 0
  *
  * Fetches the answer and ends the submission, so a second call with the submission's id fails with
- * ENOENT. If the submission has a file, the file still polls readable and may be named as a
- * dependency.
+ * ENOENT. After the answer was fetched, the submission's file still polls readable and may be named
+ * as a dependency.
  *
  * The call reads these fields of the structure at @work: its size, @data,
  * @data_size, @supported, @shapes, @sizes, @message and @message_size. These fields of @work name
@@ -1293,20 +1298,19 @@ struct nnaccel_wait {
  * @fd: the file of a submission of this context
  * @out_fd: out: a sync_file
  *
- * Returns the fence that the engine committed for an execution (NNACCEL_COMMIT_FENCE).
- * The module itself makes no fence. If a process computes the execution, it has only the
- * submission's file, for which other drivers cannot wait. When the fence signals, CPUs must have
- * nothing left to do for the execution. So all pools of the execution must be accessible only to
- * devices (NNACCEL_IMPORT_DEVICE). NNACCEL_SYNC_FILE can be called again while the submission's
- * file is open.
+ * Returns the fence that the engine committed for an execution (NNACCEL_COMMIT_FENCE). The module
+ * itself makes no fence for executions. An execution that a process computes has only the
+ * submission's file, for which other drivers cannot wait. All pools of the execution must be
+ * accessible only to devices (NNACCEL_IMPORT_DEVICE), because CPUs must have no work left when the
+ * fence signals. NNACCEL_SYNC_FILE can be called again while the submission's file is open.
  *
  * Errors:
  * EBADF: no such fd.
  * EINVAL: an unknown flag, or the fd is not a file of a submission.
  * ENOENT: the file is of another context's submission.
  * EOPNOTSUPP: the execution names memory that CPUs can access.
- * EBUSY: the module still waits for a dependency.
- * EAGAIN: the engine has not committed yet. When the engine has committed, poll() of the
+ * EBUSY: the module still waits for a dependency of the execution.
+ * EAGAIN: the engine has not committed the execution yet. After the commit, poll() of the
  * submission's file reports EPOLLPRI.
  * ENODATA: the execution has ended, and the engine committed no fence.
  * EMFILE: no fd is left for the sync_file.
@@ -1322,16 +1326,16 @@ struct nnaccel_sync_file {
 /* ------------------------------------------------------------------------
  * Burst
  *
- * poll(): EPOLLHUP once the burst is dead: its worker or its context is gone.
+ * poll() of a burst reports EPOLLHUP once the burst is dead, because its worker or context is gone.
  * The status page reports the death before poll() does.
  *
  * mmap() of a burst maps one whole region with MAP_SHARED. The offset for mmap() is
  * NNACCEL_BURST_STATUS, _REQUESTS, _RESULTS or _DOORBELL, and the length is the region's, rounded
  * up to pages. The worker maps the same regions through its session, at the offset
  * NNACCEL_BURST_MAP | (off_t)burst << NNACCEL_BURST_SHIFT | constant. Errors:
- * EACCES: the caller does not have the context's address space, or the table does not allow the
- * protection.
- * EINVAL: no such region, or a length that is not the region's.
+ * EACCES: the caller does not have the context's address space, or the table of regions does not
+ * allow the protection.
+ * EINVAL: no such region, or a length other than the region's.
  *
  *	region		length			client	worker
  *	STATUS		one page		r	r	written by the kernel
@@ -1339,9 +1343,9 @@ struct nnaccel_sync_file {
  *	RESULTS		ring_bytes		r	rw
  *	DOORBELL	one page		rw	r	one a context
  *
- * All words are in the byte order of the machine. A ring begins with a struct
- * nnaccel_ring_control; its lines begin at NNACCEL_RING_LINES.
- * Documentation/burst.rst describes how client and worker use the rings.
+ * All words of a ring are in the byte order of the machine. A ring begins with a struct
+ * nnaccel_ring_control; the ring's lines begin at NNACCEL_RING_LINES. Documentation/burst.rst
+ * describes how client and worker use the rings.
  */
 #define NNACCEL_BURST_STATUS	0x00000000ULL
 #define NNACCEL_BURST_REQUESTS	0x10000000ULL
@@ -1368,10 +1372,9 @@ enum nnaccel_burst_state {
  * @lines: lines of each ring
  * @capacity: datums of each ring, which is also the maximum size of a packet
  * @ring_bytes: length of the regions REQUESTS and RESULTS
- * @devices: becomes 1 when a device is first attached to an own pool of the context.
- *	An own pool is one that this module allocated. While @devices is 1, the worker calls
- *	NNACCEL_SESSION_SYNC before and after a request for each dma-buf that the request uses, even
- *	without NNACCEL_PROT_SYNC
+ * @devices: becomes 1 when a device is first attached to a pool of the context that this module
+ *	allocated. While @devices is 1, the worker calls NNACCEL_SESSION_SYNC before and after a
+ *	request for each dma-buf that the request uses, even without NNACCEL_PROT_SYNC
  */
 struct nnaccel_burst_status {
 	__u32 state;
@@ -1388,7 +1391,10 @@ struct nnaccel_burst_status {
 #define NNACCEL_WAIT_PACKET	(1 << 0)
 /* The writer sleeps on the word @consumed of the other ring. */
 #define NNACCEL_WAIT_SPACE	(1 << 1)
-/* The doorbell (worker only): to wake the worker, add 1 to this word, then wake the futex. */
+/*
+ * The worker sleeps on the doorbell: to wake the worker, add 1 to the doorbell, then wake its
+ * futex.
+ */
 #define NNACCEL_WAIT_DOORBELL	(1 << 2)
 
 /**
@@ -1425,10 +1431,10 @@ struct nnaccel_ring_control {
 	__aligned_u64 __reserved[9];
 };
 
-/* Offset of a ring's lines. */
+/* Offset in bytes of the first line of a ring. */
 #define NNACCEL_RING_LINES	256
 
-/* Datums of a line. */
+/* Number of datums in a line. */
 #define NNACCEL_LINE_DATUMS	3
 
 /**
@@ -1528,7 +1534,7 @@ struct nnaccel_datum_timing {
 };
 
 /**
- * struct nnaccel_datum - Unit of a packet
+ * struct nnaccel_datum - Unit of which a packet, a request or a result, consists
  * @kind: enum nnaccel_datum_kind
  * @flags: INPUT, OUTPUT: NNACCEL_ARG_NO_VALUE; SHAPE: NNACCEL_SHAPE_SUFFICIENT
  * @rank: INPUT, OUTPUT, SHAPE: dimensions that follow, at most
@@ -1581,9 +1587,8 @@ struct nnaccel_line {
  *	slot to free
  * @__reserved: must be 0
  *
- * The slot holds a reference to the pool until the slot is freed or the burst is
- * closed. After a slot is freed, a request in flight that names it may still use
- * the memory.
+ * A slot holds a reference to its pool until the slot is freed or the burst is closed. After a slot
+ * is freed, a request in flight that names the slot may still use the pool's memory.
  *
  * Errors:
  * ENOENT: no such pool, or no such slot.
@@ -1608,11 +1613,11 @@ struct nnaccel_burst_slot {
  * /dev/nnaccel-engine
  *
  * The first call on a file of the engine node must be NNACCEL_ENGINE_REGISTER. Before the
- * registration all other calls fail with ENOTCONN, and poll() reports EPOLLERR. After the
- * registration the file reports only contexts of the registered engine, and poll() reports EPOLLIN
- * while NNACCEL_ENGINE_NEXT has an event. When the broker closes the engine node, its sessions
- * continue. Contexts that were offered to this broker and have no session yet wait for the next
- * broker that registers the same name. The end of one broker does not affect other engines.
+ * registration all other calls on the file fail with ENOTCONN, and poll() reports EPOLLERR. After
+ * the registration the file reports only contexts of the registered engine, and poll() reports
+ * EPOLLIN while NNACCEL_ENGINE_NEXT has an event. When a broker closes the engine node, its
+ * sessions continue. Contexts that were offered to the broker and have no session yet wait for the
+ * next broker that registers the same name. The end of one broker does not affect other engines.
  */
 
 /**
@@ -1649,20 +1654,20 @@ enum nnaccel_device_type {
  * @hardware: name of the hardware on @bus, padded with 0; must be empty if @bus is
  *	empty
  *
- * Makes the engine a device. If the name was registered before (since the module was loaded), the
- * engine gets the device of this name with all its open contexts. A new name gets a device with the
- * next number. /dev/nnaccel exists once the module is loaded, so that clients can open it before an
- * engine is registered. The first engine to be registered gets /dev/nnaccel. When the broker closes
- * the engine node, the device stays, and its state in sysfs is "absent".
+ * Registers an engine, which becomes a device. If the name was registered before (since the module
+ * was loaded), the engine gets the device of this name with all its open contexts. A new name gets
+ * a device with the next number. /dev/nnaccel exists once the module is loaded, so that clients can
+ * open it before an engine is registered. The first engine to be registered gets /dev/nnaccel. When
+ * the broker closes the engine node, the device stays, and its state in sysfs is "absent".
  *
  * /sys/class/nnaccel has a directory for each device, with files for the engine's
  * name, version, type and state. Each time an engine is registered, and each time a
  * registration ends, the module sends a change uevent for the device.
  *
- * If @hardware is given, the device's directory has a link "device" to the directory of
- * the hardware, which has a link back with the device's name. When the hardware loses
- * its driver or is removed, the registration ends: the state is "absent", other calls on
- * the file give ENODEV, and poll() reports EPOLLHUP | EPOLLERR. If the hardware is removed, the
+ * If @hardware is given, the device's directory has a link "device" to the directory of the
+ * hardware, and the hardware's directory has a link to the device's directory. When the hardware
+ * loses its driver or is removed, the registration ends: the state is "absent", other calls on the
+ * file give ENODEV, and poll() reports EPOLLHUP | EPOLLERR. If the hardware is removed, the
  * engine's sessions end as described for NNACCEL_ATTACH_SHARED, but their workers are not killed.
  * The removal of the driver does not wait for the broker or for workers.
  *
@@ -1713,8 +1718,8 @@ enum nnaccel_engine_event {
  * @flags: NNACCEL_ENGINE_NONBLOCK
  * @out_event: out: enum nnaccel_engine_event
  * @out_uid: out: the user to whom the context is charged, in the broker's namespace: the effective
- *	user id of the opener. For an opener outside the initial user namespace, this is the owner
- *	of its outermost namespace below the initial one
+ *	user id of the opener. For an opener outside the initial user namespace, @out_uid is the
+ *	owner of the opener's outermost namespace below the initial one
  * @out_gid: out: effective group id of the opener, in the broker's namespace
  * @out_pid: out: process id of the opener in the broker's namespace; 0: it has
  *	none there
@@ -1811,10 +1816,10 @@ struct nnaccel_engine_refuse {
  * count.
  *
  * A broker can read the opener's properties in /proc. If @out_lives is 1, the process id was not
- * reused. In this case all data that the broker read under @out_pid between NNACCEL_ENGINE_NEXT and
- * this call belong to the opener. A pidfd that the broker opened between the two calls also belongs
- * to the opener. If @out_lives is 0, data that the broker read in /proc may belong to another
- * process or program, and the broker must discard the data.
+ * reused, so all data that the broker read under @out_pid between NNACCEL_ENGINE_NEXT and
+ * NNACCEL_ENGINE_OPENER belong to the opener. A pidfd that was opened between NNACCEL_ENGINE_NEXT
+ * and NNACCEL_ENGINE_OPENER also belongs to the opener. If @out_lives is 0, data that the broker
+ * read in /proc may belong to another process or program, and the broker must discard the data.
  *
  * Errors: ENOENT: no such context was offered to this broker, or the context is
  * closed.
@@ -1838,9 +1843,8 @@ struct nnaccel_engine_opener {
  * EPOLLERR.
  *
  * mmap() maps a whole grant with MAP_SHARED, PROT_READ and, if granted,
- * PROT_WRITE. The offset is (off_t)grant << NNACCEL_GRANT_SHIFT, and the length
- * is the grant's length rounded up to pages. For the regions of a burst see
- * NNACCEL_BURST_MAP. Errors:
+ * PROT_WRITE. The offset for mmap() is (off_t)grant << NNACCEL_GRANT_SHIFT, and the length is the
+ * grant's length rounded up to pages. NNACCEL_BURST_MAP describes the regions of a burst. Errors:
  * EACCES: the caller does not have the attached address space, or the
  * protection is not granted.
  * EINVAL: the grant does not exist, or the offset or the length is not the grant's.
@@ -1851,13 +1855,14 @@ struct nnaccel_engine_opener {
 #define NNACCEL_GRANT_SHIFT	40
 
 /*
- * nnaccel_session_attach.flags: the process serves other clients, too. If this process does not
- * answer an execution in time, the module does not kill it, but ends the session, as poll()
- * reports. After a session's end, FETCH, SLOT, GRANT_FD, mmap() and the begin of SYNC fail with
- * ESHUTDOWN, and dma-bufs of grants are revoked. Within two seconds after the session's end, the
- * process must unmap the client's memory and close the session. If the process keeps the session
- * open for longer, the module detaches the session from its context, which can then get another
- * worker. After the detachment, the process can still write to memory that it has not unmapped.
+ * nnaccel_session_attach.flags: the process serves other clients, too. If a shared process does not
+ * answer an execution in time, the module ends the session instead of killing the process, and
+ * poll() reports the end. After a session's end, FETCH, SLOT, GRANT_FD, mmap() and the begin of
+ * SYNC fail with ESHUTDOWN, and dma-bufs of grants are revoked. Within two seconds after the
+ * session's end, the process must unmap the client's memory and close the session. If the process
+ * keeps the ended session open for longer than two seconds, the module detaches the session from
+ * its context, which can then get another worker. The process of a detached session can still write
+ * to memory that the process has not unmapped.
  *
  * If a worker does not die within two seconds after it was killed, the module also detaches its
  * session.
@@ -1868,8 +1873,8 @@ struct nnaccel_engine_opener {
  * nnaccel_session_attach.flags: only devices access the memory of executions and of
  * copies of buffers, by dma-bufs of NNACCEL_SESSION_GRANT_FD. The module waits for the fences of
  * executions' memory, but begins no CPU access: it does not sync mappings of devices, and notifies
- * no exporter. In these sessions NNACCEL_SESSION_SYNC only waits for fences. Memory of models is
- * still prepared for reading by the CPU, as in other sessions.
+ * no exporter. With NNACCEL_ATTACH_DEVICES, NNACCEL_SESSION_SYNC only waits for fences. Even with
+ * NNACCEL_ATTACH_DEVICES, memory of models is prepared for reading by the CPU.
  */
 #define NNACCEL_ATTACH_DEVICES	(1U << 1)
 
@@ -1914,7 +1919,7 @@ enum nnaccel_cmd_kind {
 	NNACCEL_DO_QUERY = 1,
 	/**
 	 * @NNACCEL_DO_SUPPORTED: Say which operations of a model are supported.
-	 * Commit with an array of __u8[num_operations] as payload.
+	 * Commit DO_SUPPORTED with an array of __u8[num_operations] as payload.
 	 */
 	NNACCEL_DO_SUPPORTED = 2,
 	/** @NNACCEL_DO_PREPARE: Prepare a model under the number @model. */
@@ -1940,7 +1945,7 @@ enum nnaccel_cmd_kind {
 	NNACCEL_DO_SLOT_GONE = 9,
 	/**
 	 * @NNACCEL_DO_BUFFER: Decide whether a new buffer, the first grant, can have its roles.
-	 * Commit with the buffer's enum nnaccel_layout, as __u32, as payload.
+	 * Commit DO_BUFFER with the buffer's enum nnaccel_layout, as __u32, as payload.
 	 */
 	NNACCEL_DO_BUFFER = 10,
 	/**
@@ -1957,8 +1962,8 @@ enum nnaccel_cmd_kind {
 	NNACCEL_DO_PREPARE_CACHED = 16,
 	/**
 	 * @NNACCEL_DO_CACHE_SAVE: Save @model under @token.
-	 *	Commit with the number of bytes of each part, __u64[num_inputs + num_outputs], as
-	 *	payload.
+	 *	Commit DO_CACHE_SAVE with the number of bytes of each part, __u64[num_inputs +
+	 *	num_outputs], as payload.
 	 */
 	NNACCEL_DO_CACHE_SAVE = 17
 };
@@ -1971,7 +1976,7 @@ enum nnaccel_layout {
 	NNACCEL_LAYOUT_LINEAR = 0,
 	/**
 	 * @NNACCEL_LAYOUT_ENGINE: The worker's own layout, within the capacity.
-	 * For a buffer with this layout the worker executes COPY_IN and COPY_OUT.
+	 * For a buffer with NNACCEL_LAYOUT_ENGINE the worker executes COPY_IN and COPY_OUT.
 	 */
 	NNACCEL_LAYOUT_ENGINE = 1
 };
@@ -2009,18 +2014,18 @@ struct nnaccel_model_memory {
 	__aligned_u64 device;
 };
 
-/* In a grant's prot: the memory is a dma-buf of another driver; see NNACCEL_SESSION_SYNC. */
+/* Flag of a grant's prot: the memory is another driver's dma-buf; see NNACCEL_SESSION_SYNC. */
 #define NNACCEL_PROT_SYNC	(1 << 2)
 
 /*
- * In a grant's prot: the memory is a formatted pool, which is an image. A struct nnaccel_format
- * describes the image.
+ * Flag of a grant's prot: the memory is a formatted pool, an image that a struct nnaccel_format
+ * describes.
  */
 #define NNACCEL_PROT_FORMATTED	(1 << 3)
 
 /*
- * In a grant's prot: only devices can access the pool. mmap() and NNACCEL_SESSION_SYNC
- * give EOPNOTSUPP, and NNACCEL_SESSION_GRANT_FD returns the dma-buf for the device.
+ * Flag of a grant's prot: only devices can access the pool. mmap() and NNACCEL_SESSION_SYNC give
+ * EOPNOTSUPP, and NNACCEL_SESSION_GRANT_FD returns the dma-buf for the device.
  */
 #define NNACCEL_PROT_DEVICE	(1 << 4)
 
@@ -2098,7 +2103,8 @@ struct nnaccel_format {
  *	files of planes of formatted pools. The pool fields of arguments are indices of pools or
  *	buffers. An argument with NNACCEL_ARG_BUFFER has the size (an input) or the capacity (an
  *	output) of its buffer as length. For PREPARE_CACHED and CACHE_SAVE, the grants are those of
- *	the parts that have memory, in order. CACHE_SAVE without grants requests only the sizes
+ *	the parts that have memory, in order. CACHE_SAVE without grants requests only the parts'
+ *	sizes
  * @grant: FORGET_GRANT: the grant; SLOT_GONE: the slot
  * @num_inputs: EXECUTE: inputs; PREPARE_CACHED, CACHE_SAVE: model parts. The argument of a
  *	part has a grant's index, an offset and a length, or NNACCEL_ARG_NO_VALUE if the part
@@ -2122,14 +2128,14 @@ struct nnaccel_format {
  * @attributes_size: PREPARE, PREPARE_CACHED, EXECUTE: bytes of the client's
  *	attributes
  * @num_formats: EXECUTE: number of grants with NNACCEL_PROT_FORMATTED.
- *	The formats have the order of these grants
+ *	The formats have the order of the grants with NNACCEL_PROT_FORMATTED
  * @num_fences: EXECUTE: fences that the worker waits for, with NNACCEL_ATTACH_FENCES; see
  *	NNACCEL_SESSION_FENCE
  *
  * The payload of an execution with a buffer as output is struct
  * nnaccel_shape[num_outputs], then __u64[num_outputs]: the bytes written to each
- * output, of which the kernel reads only those of buffers. For such an execution the payload is
- * mandatory with NNACCEL_STATUS_NONE.
+ * output, of which the kernel reads only those of buffers. For an execution with a buffer as output
+ * the payload is mandatory with NNACCEL_STATUS_NONE.
  */
 struct nnaccel_cmd {
 	__u32 size;
@@ -2223,7 +2229,7 @@ struct nnaccel_session_fetch {
  *
  * With @buffer the call continues as NNACCEL_SESSION_FETCH once the answer was accepted,
  * and may return the errors of NNACCEL_SESSION_FETCH. If @cookie is 0 after an error,
- * the answer was accepted and the fetch failed. After this error, a repeated call with the same
+ * the answer was accepted and the fetch failed. After a failed fetch, a repeated call with the same
  * structure only fetches.
  *
  * NNACCEL_COMMIT_FENCE means that hardware still executes the command. The command must be an
@@ -2235,9 +2241,8 @@ struct nnaccel_session_fetch {
  * with a deadline waits for a command with a fence no longer than for other commands.
  * NNACCEL_SYNC_FILE returns the fence to the client.
  *
- * The module adds the fence to the reservation objects of the command's memory, as a
- * writer's fence if the command writes this memory. So later commands and other drivers wait for
- * the committed fence.
+ * The module adds the fence to the reservation objects of the command's memory, as a writer's fence
+ * if the command writes this memory. Later commands and other drivers wait for the committed fence.
  *
  * With NNACCEL_COMMIT_PROGRESS a PREPARE or PREPARE_CACHED continues until another
  * commit answers it. A commit with NNACCEL_COMMIT_PROGRESS must have the status NNACCEL_STATUS_NONE
@@ -2314,10 +2319,11 @@ struct nnaccel_session_slot {
  * Waits for the fences of other drivers, then notifies the exporter that the CPU
  * begins or ends its access, as DMA_BUF_IOCTL_SYNC does for a dma-buf's own fd.
  * The worker must call NNACCEL_SESSION_SYNC for requests of a burst, because the kernel does not
- * see these requests. The call is needed for grants with NNACCEL_PROT_SYNC, and for all grants if
+ * see these requests. NNACCEL_SESSION_SYNC is needed for grants with NNACCEL_PROT_SYNC, and for all
+ * grants if
  * @devices of the burst's status page is 1. For commands the kernel itself begins the access before
- * the fetch and ends it after the commit. If a signal interrupts the exporter, the kernel calls it
- * again, so the end of an access is never lost.
+ * the fetch and ends the access after the commit. If a signal interrupts the exporter, the kernel
+ * calls the exporter again, so that each access is ended.
  *
  * Errors:
  * EINVAL: @flags has neither read nor write.
@@ -2356,29 +2362,29 @@ struct nnaccel_session_sync {
  * The dma-buf of a grant cannot be imported as a pool.
  *
  * Without NNACCEL_PROT_WRITE mmap() and DMA_BUF_IOCTL_SYNC for writing give EACCES.
- * Importers can map a dma-buf without NNACCEL_PROT_WRITE with DMA_TO_DEVICE. If the client's pool
- * is writable, importers can also use DMA_BIDIRECTIONAL, as DRM's PRIME does. So an input in a
- * writable pool is safe only if the engine and its driver do not write to it. A device can never
- * write to a pool that was imported for reading.
+ * If a dma-buf has no NNACCEL_PROT_WRITE, importers can map it with DMA_TO_DEVICE. If the client's
+ * pool is writable, importers can also use DMA_BIDIRECTIONAL, as DRM's PRIME does. An input in a
+ * writable pool is safe only if the engine and its driver do not write to the pool. A device can
+ * never write to a pool that was imported for reading.
  *
  * The dma-buf of a grant has its own reservation object, which at first has no fence. The earlier
  * fences of a command's memory have signalled before the command can be fetched, or
  * NNACCEL_SESSION_FENCE returns them. Later fences of the memory may wait for the command, so the
- * dma-buf's reservation object does not have them. So a driver that waits for all fences of the
+ * dma-buf's reservation object does not have such fences. A driver that waits for all fences of the
  * dma-buf never waits for its own command. NNACCEL_COMMIT_FENCE adds the fences of the driver's
  * jobs to the memory.
  *
  * The dma-buf is revoked when the grant ends, the session is closed or the client closes
  * its context. After the revocation, attaching, mapping, mmap() and DMA_BUF_IOCTL_SYNC fail with
- * ENODEV, and dynamic importers are notified (move_notify). Mappings that other importers made
- * before the revocation stay valid, and their pages are not freed until they are unmapped.
+ * ENODEV, and dynamic importers are notified (move_notify). Mappings that static importers made
+ * before the revocation stay valid, and the mapped pages are not freed until they are unmapped.
  *
- * If the worker dies, each command that it has not answered waits until the devices no longer use
- * the command's memory. Devices no longer use memory when all of them have detached from its
- * dma-bufs, and all fences of these dma-bufs have signalled. After the wait the command ends with
- * EPIPE, or with ENOTRECOVERABLE if the module's limit for fences passes first. While devices use
- * the memory, it is not freed. A burst that has slots for memory in use becomes dead only when
- * devices no longer use the memory, or when the module's limit passes.
+ * If the worker dies, each command without an answer waits until devices no longer use the
+ * command's memory: all devices have detached from its dma-bufs, and all fences of its dma-bufs
+ * have signalled. A dead worker's command then ends with EPIPE, or with ENOTRECOVERABLE if the
+ * module's limit for fences passes first. While devices use memory, the memory is not freed. A
+ * burst that has slots for memory in use becomes dead only when devices no longer use the memory,
+ * or when the module's limit passes.
  *
  * Errors:
  * EINVAL: @prot has a value that is not listed above.
@@ -2411,8 +2417,8 @@ struct nnaccel_session_grant_fd {
  *	means nothing
  * @out_fd: out: a sync_file
  *
- * Returns a fence for which the worker must wait, because it attached with
- * NNACCEL_ATTACH_FENCES. NNACCEL_SESSION_FENCE can be called repeatedly.
+ * Returns a fence for which a worker that attached with NNACCEL_ATTACH_FENCES must wait.
+ * NNACCEL_SESSION_FENCE can be called repeatedly.
  *
  * Errors:
  * ENOENT: @cookie names no execution that this session works on, or @index is too
