@@ -439,7 +439,7 @@ struct nnaccel_query {
  * @wire_length: bytes, at most NNACCEL_MAX_WIRE
  * @pools: const __u32[num_pools]: pool ids, in the order of the model's pools
  * @supported: __u8[num_operations]: out: 1 for each operation that the engine can execute, else 0.
- *	@supported covers the main subgraph, and is written only with NNACCEL_STATUS_NONE
+ *	The array @supported covers the main subgraph, and is written only with NNACCEL_STATUS_NONE
  * @num_operations: operations of the main subgraph, at most
  *	NNACCEL_MAX_OPERATIONS
  * @out_status: out: enum nnaccel_status
@@ -587,9 +587,9 @@ struct nnaccel_cache_part {
  * @num_model_parts: model parts, at most NNACCEL_MAX_CACHE_PARTS
  * @num_data_parts: data parts, likewise
  * @parts: const struct nnaccel_cache_part[num_model_parts + num_data_parts]: the saved parts.
- *	@parts are parts that NNACCEL_WORK_CACHE_SAVE wrote, model parts first. The model holds
- *	references to the pools of the data parts. The engine reads data parts in place and never
- *	writes to them
+ *	The array @parts has the parts that NNACCEL_WORK_CACHE_SAVE wrote, model parts first. The
+ *	model holds references to the pools of the data parts. The engine reads data parts in place
+ *	and never writes to them
  * @token: the token that the parts were saved under
  * @preference: enum nnaccel_preference
  * @priority: enum nnaccel_priority
@@ -765,7 +765,7 @@ struct nnaccel_shape {
  * @attributes_size: bytes there, at most NNACCEL_MAX_ATTRIBUTES
  * @__reserved: must be 0
  * @out_fenced_ns: out: time from the end of the last dependency (see NNACCEL_SUBMIT) to the
- *	engine's answer. @out_fenced_ns is NNACCEL_TIME_NONE if the time was not measured, or if the
+ *	engine's answer. The value is NNACCEL_TIME_NONE if this time was not measured, or if the
  *	worker waited for fences
  *
  * A wait for an execution ends early if the caller is killed or the worker
@@ -1035,8 +1035,8 @@ struct nnaccel_burst_create {
  * context.
  *
  * poll() of the context's own file reports EPOLLIN while an answer can be fetched.
- * poll() of the context's file ignores answers of submissions with their own file, and answers for
- * which a call with NNACCEL_SUBMIT_WAIT still waits.
+ * The poll() ignores answers of submissions with their own file, and answers for which a call with
+ * NNACCEL_SUBMIT_WAIT still waits.
  */
 
 /**
@@ -1106,8 +1106,7 @@ enum nnaccel_state {
  * @__reserved: must be 0
  * @duration_ns: longest time from the end of the last dependency to the execution's end.
  *	A @duration_ns of 0 means no limit, and is mandatory for all kinds except EXECUTE. The
- *	deadline in
- *	@work applies too
+ *	deadline in @work also applies
  *
  * Copies the description of the work and submits the work. Without NNACCEL_SUBMIT_WAIT, the call
  * does not wait for the engine, for dependencies, or for fences of memory.
@@ -2320,10 +2319,9 @@ struct nnaccel_session_slot {
  * begins or ends its access, as DMA_BUF_IOCTL_SYNC does for a dma-buf's own fd.
  * The worker must call NNACCEL_SESSION_SYNC for requests of a burst, because the kernel does not
  * see these requests. NNACCEL_SESSION_SYNC is needed for grants with NNACCEL_PROT_SYNC, and for all
- * grants if
- * @devices of the burst's status page is 1. For commands the kernel itself begins the access before
- * the fetch and ends the access after the commit. If a signal interrupts the exporter, the kernel
- * calls the exporter again, so that each access is ended.
+ * grants if @devices of the burst's status page is 1. For commands the kernel itself begins the
+ * access before the fetch and ends the access after the commit. If a signal interrupts the
+ * exporter, the kernel calls the exporter again, so that each access is ended.
  *
  * Errors:
  * EINVAL: @flags has neither read nor write.
@@ -2380,11 +2378,11 @@ struct nnaccel_session_sync {
  * before the revocation stay valid, and the mapped pages are not freed until they are unmapped.
  *
  * If the worker dies, each command without an answer waits until devices no longer use the
- * command's memory: all devices have detached from its dma-bufs, and all fences of its dma-bufs
- * have signalled. A dead worker's command then ends with EPIPE, or with ENOTRECOVERABLE if the
- * module's limit for fences passes first. While devices use memory, the memory is not freed. A
- * burst that has slots for memory in use becomes dead only when devices no longer use the memory,
- * or when the module's limit passes.
+ * command's memory. Then all devices have detached from the command's dma-bufs, and all fences of
+ * these dma-bufs have signalled. A dead worker's command then ends with EPIPE, or with
+ * ENOTRECOVERABLE if the module's limit for fences passes first. While devices use memory, the
+ * memory is not freed. A burst that has slots for memory in use becomes dead only when devices no
+ * longer use the memory, or when the module's limit passes.
  *
  * Errors:
  * EINVAL: @prot has a value that is not listed above.
