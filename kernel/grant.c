@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: mappings of a worker. A worker may map pools of commands and slots, and the memory of
- * bursts. For devices, a worker can get dma-bufs that stand for grants.
+ * nnaccel: mappings of a worker. A worker may map the pools of its commands and slots, and the
+ * memory of bursts. For devices, a worker can get proxies: dma-bufs that give access to granted
+ * pools.
  */
 
 #include <linux/dma-buf.h>
@@ -14,13 +15,13 @@
 #include "session.h"
 
 /*
- * Limit of unfetched notices. Above this limit a worker cannot look up slots, so it cannot learn of
- * more objects. Fetching commands cannot exceed the limit of notices, because the worker fetches
- * notices first.
+ * Maximum number of notices that a worker has not fetched yet. A worker with more unfetched notices
+ * cannot look up slots, so the worker learns of no more objects. Commands need no such limit,
+ * because the worker fetches notices before commands.
  */
 #define NNACCEL_MAX_NOTICES	(64 * 1024)
 
-/* Range of the numbers of grants. The mmap() offsets of grants are below those of bursts. */
+/* Range of grant numbers. The mmap() offsets of grants are below the offsets of bursts. */
 #define NNACCEL_GRANT_LIMIT	XA_LIMIT(1, (NNACCEL_BURST_MAP >> NNACCEL_GRANT_SHIFT) - 1)
 
 /**
@@ -29,8 +30,8 @@
  * @pool: the pool, with a reference
  * @number: out: the number; unchanged if the pool has a grant
  *
- * The function allocates memory, so ctx->lock must not be held: fences may need this lock to
- * signal.
+ * The caller must not hold ctx->lock, because the function allocates memory, and fences may need
+ * ctx->lock to signal.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -156,7 +157,9 @@ int nnaccel_map_dmabuf(struct vm_area_struct *vma, struct dma_buf *dmabuf, u64 o
 	return ret;
 }
 
-/* Returns the pool of a slot with a reference, or an error pointer. */
+/*
+ * Returns a slot's pool, and takes a reference to the pool; on failure, returns an error pointer.
+ */
 static struct nnaccel_pool *nnaccel_session_resolve(struct nnaccel_session *session,
 						    const struct nnaccel_session_slot *arg,
 						    u32 *prot)
@@ -206,8 +209,8 @@ int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 	if (session->ended)
 		ret = -ESHUTDOWN;
 	/*
-	 * If memory ran out, publish the grants that were reserved before; grants are reserved in
-	 * order.
+	 * Even if memory ran out, publish the grants that are already reserved; the loop above
+	 * reserves grants in order.
 	 */
 	for (i = 0; i < num && !session->ended; i++) {
 		struct nnaccel_pool *each = nnaccel_pool_of_file(pool, i);
@@ -227,8 +230,8 @@ int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 }
 
 /*
- * Returns the pool of a dma-buf's grant, with a reference, or an error pointer. After the end of a
- * session its worker may only end accesses.
+ * Returns the pool of a dma-buf's grant, and takes a reference to the pool; on failure, returns an
+ * error pointer. A worker whose session has ended may only end accesses.
  */
 static struct nnaccel_pool *nnaccel_session_get_granted(struct nnaccel_session *session, u32 grant,
 							u32 prot, bool end)

@@ -74,7 +74,10 @@ struct workqueue_struct *nnaccel_wq;
  */
 struct workqueue_struct *nnaccel_free_wq;
 
-/* The mmap() offset of a grant has the grant's number above bit 40, so an offset needs 64 bits. */
+/*
+ * The mmap() offset of a grant contains the grant's number from bit 40 on, so an offset needs 64
+ * bits.
+ */
 static_assert(BITS_PER_LONG == 64);
 static_assert(NNACCEL_SYNC_READ == NNACCEL_PROT_READ && NNACCEL_SYNC_WRITE == NNACCEL_PROT_WRITE);
 
@@ -84,7 +87,8 @@ static_assert(NNACCEL_SYNC_READ == NNACCEL_PROT_READ && NNACCEL_SYNC_WRITE == NN
  * @size: the module's size of the structure
  * @min_size: size of the structure's first published version
  *
- * The size in the caller's structure is read only once: the copy has the value that was checked.
+ * The function reads the size in the caller's structure only once, so the copy contains the size
+ * that was checked.
  *
  * Return: 0, -EFAULT, -EINVAL, -E2BIG.
  */
@@ -97,8 +101,8 @@ int nnaccel_copy_struct(struct nnaccel_ucmd *ucmd, size_t size, size_t min_size)
 	if (ucmd->user_size < min_size)
 		return -EINVAL;
 	/*
-	 * The check that the bytes after the known structure are 0 cannot be interrupted, so the
-	 * size is limited.
+	 * Limit the size, because a signal cannot interrupt the check that the bytes after the
+	 * known structure are 0.
 	 */
 	if (ucmd->user_size > PAGE_SIZE)
 		return -E2BIG;
@@ -258,8 +262,8 @@ static s64 nnaccel_time_offset(void)
 }
 
 /*
- * Subtracts an offset from a time. The time 0 means none and stays 0. A time before the boot
- * becomes 1.
+ * Subtracts an offset from a time; 0 means no time and stays 0. Returns 1 for a time before the
+ * boot.
  */
 static u64 nnaccel_time_less(u64 ns, s64 offset)
 {

@@ -128,8 +128,8 @@ void nnaccel_model_show_memory(struct nnaccel_context *ctx, struct seq_file *m)
 }
 
 /*
- * Takes references to the pools of a command from index @first on; the model's release drops the
- * references.
+ * Takes references to the command's pools with indices from @first on; the model's release drops
+ * the references.
  */
 static int nnaccel_model_hold_pools(struct nnaccel_model *model, const struct nnaccel_command *cmd,
 				    u32 first)

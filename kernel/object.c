@@ -26,7 +26,8 @@ static const struct {
 	enum nnaccel_counter counter;
 	/*
 	 * Notifies the worker that the last reference to an object was dropped, with ctx->lock
-	 * held. The function is NULL if the worker does not know the type, or was notified before.
+	 * held. NULL if the worker does not know objects of this type, or if the caller has
+	 * notified the worker before.
 	 */
 	void (*retire)(struct nnaccel_object *obj);
 	/* Drops the references that the object has and frees the object; ctx->lock is not held. */

@@ -53,8 +53,9 @@ void nnaccel_pool_put(struct nnaccel_pool *pool)
  * nnaccel_pool_prot_flags() - Returns additional flags for the protection of a pool's grants
  * @pool: the pool
  *
- * Return: NNACCEL_PROT_SYNC for a dma-buf of another driver, NNACCEL_PROT_FORMATTED for a formatted
- * pool, NNACCEL_PROT_DEVICE if only devices can access the pool.
+ * Return: a set of flags: NNACCEL_PROT_SYNC for a dma-buf of another driver,
+ * NNACCEL_PROT_FORMATTED for a formatted pool, or only NNACCEL_PROT_DEVICE if only devices can
+ * access the pool.
  */
 u32 nnaccel_pool_prot_flags(const struct nnaccel_pool *pool)
 {
@@ -266,10 +267,10 @@ static int nnaccel_import_check_range(const struct nnaccel_pool_import *cmd, u64
 }
 
 /*
- * Allows the import of regular files that mmap() can map, except files of three kinds of file
- * system. Mappings of hugetlbfs files need aligned addresses, which a session's mmap() does not
- * choose. Files of anonymous inodes may have references to other files. Files of sysfs and procfs
- * are attributes or device memory, and may depend on the process that maps them.
+ * Allows the import of regular files that mmap() can map, except files of hugetlbfs, anonymous
+ * inodes, sysfs and procfs. Mappings of hugetlbfs files need aligned addresses, which a session's
+ * mmap() does not choose. Files of anonymous inodes may have references to other files. Files of
+ * sysfs and procfs are attributes or device memory, and may depend on the process that maps them.
  */
 static int nnaccel_import_check_regular(const struct nnaccel_pool_import *cmd, struct file *file)
 {
@@ -314,9 +315,9 @@ static const struct file_operations nnaccel_hold_fops = {
 };
 
 /*
- * Makes a file that counts as a writable mapping of @file, so that no seal can forbid writing.
- * Because fput() defers the release to the end of the system call, the count lasts until a mapping
- * by a session's mmap() has its own count.
+ * Makes a file that counts as a writable mapping of @file, so that no process can add a seal
+ * against writing. After fput(), the file exists until the end of the system call, when a mapping
+ * by a session's mmap() counts by itself.
  */
 static struct file *nnaccel_hold_create(struct file *file)
 {

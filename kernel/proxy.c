@@ -4,17 +4,18 @@
  * own driver. A proxy gives access only to the granted memory, with the protection of the grant,
  * and is revoked when the grant ends.
  *
- * A proxy has its own reservation object, not that of the memory. When a worker fetches a command,
- * the fences that the command's memory had at submission have signalled, or the worker gets these
- * fences. Fences that are added to the memory later may wait for the command, so the engine's
- * driver must not wait for such fences. NNACCEL_COMMIT_FENCE adds the fences of the driver to the
+ * A proxy has its own reservation object, separate from the reservation object of the memory. When
+ * a worker fetches a command, the fences that the command's memory had at submission have
+ * signalled, or the worker gets these fences. Fences that are added to the memory after the
+ * submission may wait for the command, so the engine's driver must not wait for these fences.
+ * NNACCEL_COMMIT_FENCE adds the fences of the engine's driver to the reservation object of the
  * memory.
  *
- * If this module allocated the granted memory, a device attaches to the proxy as to the memory's
- * own dma-buf. If another exporter allocated the memory, each attachment to the proxy has a nested
- * attachment to that exporter's dma-buf. A nested attachment stays mapped during its whole life,
- * because the memory's reservation object cannot be locked inside the proxy's. No lock of this
- * module is held during a call of another exporter.
+ * If this module allocated the granted memory, a device attaches to the proxy in the same way as to
+ * the memory's own dma-buf. If another exporter allocated the memory, each attachment to the proxy
+ * has a nested attachment to that exporter's dma-buf. A nested attachment stays mapped during its
+ * whole life, because the memory's reservation object cannot be locked while the proxy's
+ * reservation object is locked. No lock of this module is held during a call of another exporter.
  */
 
 #include <linux/dma-buf.h>
@@ -137,9 +138,9 @@ static void nnaccel_proxy_detach(struct dma_buf *dmabuf, struct dma_buf_attachme
 }
 
 /*
- * Dynamic importers map a proxy with the reservation object locked, so an importer that reads false
- * from @revoked just before a revocation is notified of the revocation after the mapping. Importers
- * that are not dynamic are not notified.
+ * A dynamic importer maps a proxy with the proxy's reservation object locked, so that the
+ * notification of a revocation comes after the mapping. Importers that are not dynamic are not
+ * notified of revocations.
  */
 static struct sg_table *nnaccel_proxy_map(struct dma_buf_attachment *attach,
 					  enum dma_data_direction dir)
@@ -272,8 +273,8 @@ static struct dma_buf *nnaccel_proxy_create(const struct nnaccel_pool *pool, boo
 	info.size = PAGE_ALIGN(pool->length);
 	info.flags = writable ? O_RDWR : O_RDONLY;
 	/*
-	 * A proxy for memory of another exporter must cover the whole memory, because it uses the
-	 * exporter's scatter table.
+	 * If another exporter allocated the memory, the proxy uses the exporter's scatter table, so
+	 * the proxy must cover the whole memory.
 	 */
 	if (!nnaccel_dmabuf_is_ours(memory) && (pool->offset || info.size < memory->size))
 		return ERR_PTR(-EOPNOTSUPP);

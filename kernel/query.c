@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: queries. By a query a client asks the worker for properties of the device, or for the
+ * nnaccel: queries. A client's query asks the worker for properties of the device, or for the
  * operations of a model that the engine supports.
  */
 

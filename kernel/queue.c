@@ -19,8 +19,8 @@
 #include "trace.h"
 
 /*
- * Ends a wait of a command, perhaps with the lock of the wait's fence held. Returns true if the
- * command has no other pending wait.
+ * Counts a wait of a command as ended; the caller may hold the lock of the fence. Returns true if
+ * the command has no other pending wait.
  */
 static bool nnaccel_command_count_down(struct nnaccel_command *cmd)
 {
@@ -43,8 +43,8 @@ static void nnaccel_dependency_callback(struct dma_fence *fence, struct dma_fenc
 }
 
 /*
- * Ignore wake-ups before the submission's end, because a fence of the submission also wakes
- * pollers.
+ * Ignore wake-ups before the submission's end, because the wait queue also wakes pollers for a
+ * fence of the submission.
  */
 static int nnaccel_dependency_woken(struct wait_queue_entry *entry, unsigned int mode, int flags,
 				    void *key)
@@ -66,10 +66,7 @@ static bool nnaccel_dependency_start(struct nnaccel_dependency *dep)
 
 	if (dep->fence)
 		return !dma_fence_add_callback(dep->fence, &dep->cb, nnaccel_dependency_callback);
-	/*
-	 * The thread that sets the status of an end takes the wait queue's lock afterwards to wake
-	 * the waiters.
-	 */
+	/* The thread that sets end->status then takes the wait queue's lock to wake the waiters. */
 	spin_lock_irq(&end->wait.lock);
 	pending = !READ_ONCE(end->status);
 	if (pending)
@@ -117,7 +114,7 @@ bool nnaccel_command_has_failed(const struct nnaccel_command *cmd)
 /**
  * nnaccel_end_create() - Allocates the struct nnaccel_end of an execution
  *
- * Return: the end with one reference, or NULL if memory ran out.
+ * Return: a struct nnaccel_end with one reference, or NULL if memory ran out.
  */
 struct nnaccel_end *nnaccel_end_create(void)
 {
@@ -141,8 +138,8 @@ void nnaccel_end_put(struct nnaccel_end *end)
 }
 
 /*
- * Starts the command's waits with indices below @end. Returns true if all these waits are over. If
- * waits are pending, the last wait to end queues the command's work @ready.
+ * Starts the command's waits with indices below @end. Returns true if none of these waits is
+ * pending. If waits are pending, the last wait to end queues the command's work @ready.
  */
 static bool nnaccel_command_arm(struct nnaccel_command *cmd, u32 end)
 {
@@ -164,7 +161,7 @@ static bool nnaccel_command_arm(struct nnaccel_command *cmd, u32 end)
  * nnaccel_command_forget_waits() - Stops the waits of a command before its end is reported
  * @cmd: the command; ctx->lock is held
  *
- * When the function returns, no wait is pending, but the command's work may be.
+ * When the function returns, no wait is pending, but the work @ready may still be pending.
  */
 void nnaccel_command_forget_waits(struct nnaccel_command *cmd)
 {
@@ -304,8 +301,8 @@ void nnaccel_command_advance(struct nnaccel_command *cmd)
 		goto out_watch;
 
 	/*
-	 * Notify the exporters of the memory. After the notification nnaccel_command_begun()
-	 * continues.
+	 * Notify the exporters that access to the memory begins. The function
+	 * nnaccel_command_begun() then queues the command.
 	 */
 	if (!ret && cmd->foreign && !nnaccel_command_is_devices(cmd)) {
 		nnaccel_command_queue_access(cmd);
@@ -327,8 +324,8 @@ out_watch:
  * @cmd: the command
  * @error: error of an exporter, or 0
  *
- * Return: true if the caller must drop a reference to the command; false if the caller must also
- * end the exporters' access, because the command has ended.
+ * Return: true if the command was waiting; false if the command has ended, so that the caller must
+ * also end the exporters' access.
  */
 bool nnaccel_command_begun(struct nnaccel_command *cmd, int error)
 {
@@ -380,8 +377,8 @@ bool nnaccel_command_depends(const struct nnaccel_command *cmd)
 }
 
 /*
- * Allocates the array of a command's waits, if the command has none. The memory for one fence of
- * each grant is charged together with the command.
+ * Allocates the array of a command's waits, if the command has none. The charge for the whole
+ * command includes one wait for each grant.
  */
 static int nnaccel_command_alloc_waits(struct nnaccel_command *cmd, u32 num_named)
 {
@@ -395,8 +392,8 @@ static int nnaccel_command_alloc_waits(struct nnaccel_command *cmd, u32 num_name
 }
 
 /*
- * Sets a wait for @fence, or for @end if @fence is NULL. Takes over the caller's reference to the
- * fence or the end.
+ * Sets a wait for @fence, or for @end if @fence is NULL. Takes over the caller's reference to
+ * @fence or @end.
  */
 static void nnaccel_command_set_wait(struct nnaccel_command *cmd, u32 i, struct dma_fence *fence,
 				     struct nnaccel_end *end)
@@ -452,10 +449,7 @@ int nnaccel_command_depend(struct nnaccel_command *cmd, u64 fds, u32 num_fds)
 	for (i = 0; i < cmd->head.num_grants; i++) {
 		struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
 
-		/*
-		 * Memory that never had a fence has no list of fences, which is the most frequent
-		 * case.
-		 */
+		/* Most memory never had a fence, and so has no list of fences. */
 		if (!dmabuf || !rcu_access_pointer(dmabuf->resv->fences))
 			continue;
 		ret = nnaccel_command_alloc_waits(cmd, 0) ?:

@@ -182,7 +182,10 @@ static void nnaccel_session_disconnect(struct nnaccel_session *session)
 	lockdep_assert_held(&ctx->lock);
 	nnaccel_engine_session_ended(ctx);
 	nnaccel_session_end(session);
-	/* If devices still use the memory of a command, the command ends only after their use. */
+	/*
+	 * If devices still use the memory of a command, the command ends only after the devices'
+	 * use.
+	 */
 	list_for_each_entry_safe(cmd, next_cmd, &session->in_flight, node)
 		if (!nnaccel_command_lose(cmd))
 			nnaccel_command_finish(cmd, -EPIPE);
@@ -222,7 +225,8 @@ static void nnaccel_session_cut_off(struct work_struct *work)
 						       struct nnaccel_session, cutoff);
 
 	/*
-	 * If no worker has attached to the session yet, none will, because the session has ended.
+	 * If no worker has attached to the session yet, no worker can attach any more, because the
+	 * session has ended.
 	 */
 	if (session->mm && atomic_read(&session->mm->mm_users) &&
 	    ktime_get_ns() - session->killed_ns <= NNACCEL_KILL_NS)
@@ -239,8 +243,8 @@ static void nnaccel_session_free(struct nnaccel_session *session)
 		kfree(notice);
 	xa_destroy(&session->grants);
 	/*
-	 * The table of bursts may still have a number that was reserved while the session was
-	 * disconnected.
+	 * A burst number that was reserved while the session was disconnected may still be in the
+	 * table.
 	 */
 	xa_destroy(&session->bursts);
 	put_pid(session->pid);

@@ -3,10 +3,11 @@
  * nnaccel: submissions. A client submits work by SUBMIT and fetches the answer by WAIT.
  *
  * For each kind of work a table has the functions that build a command from the client's
- * description and write the answer. All waits except those of copies are in queue.c. Because a call
- * submits its work before it waits, there is nothing to undo if a signal ends the wait.
+ * description and write the answer. The file queue.c contains all waits except the waits of copies.
+ * A call of SUBMIT waits only after the work is submitted, so a signal during the wait leaves
+ * nothing to undo.
  *
- * A SUBMIT that waits for the answer makes no submission, unless a signal ends its wait.
+ * A call of SUBMIT that waits for the answer creates a submission only if a signal ends the wait.
  */
 
 #include <linux/anon_inodes.h>
@@ -143,8 +144,8 @@ static int nnaccel_work_reserve(const struct nnaccel_command *cmd, struct nnacce
  * @cmd: the answered command; NULL if there was none
  * @work: the client's structure and the module's copy of it
  *
- * Return: 0, -EFAULT, or an error of the kind's answer(). After an error the answer can be written
- * again.
+ * Return: 0, -EFAULT, or an error of the kind's answer(). After an error the caller may write the
+ * answer again.
  */
 int nnaccel_work_answer(const struct nnaccel_kind *kind, struct nnaccel_command *cmd,
 			struct nnaccel_ucmd *work)
@@ -180,7 +181,7 @@ int nnaccel_work_answer(const struct nnaccel_kind *kind, struct nnaccel_command 
 }
 
 /*
- * Publishes the object that the work made if @ret is 0. If @ret is an error, releases the reserved
+ * If @ret is 0, publishes the object that the work made. If @ret is an error, releases the reserved
  * id or fd.
  */
 static void nnaccel_work_finish(struct nnaccel_command *cmd, struct nnaccel_ucmd *work, int ret)
@@ -393,8 +394,8 @@ static const struct file_operations nnaccel_submission_fops = {
 };
 
 /*
- * Returns the submission to which a file belongs, with a reference. @ctx: the only allowed context,
- * or NULL.
+ * Returns the submission of a file, and takes a reference to the submission. @ctx: the only allowed
+ * context, or NULL.
  */
 static struct nnaccel_submission *nnaccel_submission_of_file(const struct nnaccel_context *ctx,
 							     int fd)
@@ -554,7 +555,7 @@ static int nnaccel_command_await(struct nnaccel_command *cmd)
 {
 	/*
 	 * The acquire of cmd->ended pairs with the release in nnaccel_command_report(). The wait
-	 * must be freezable, because a worker that is already frozen cannot end it.
+	 * must be freezable, because a frozen worker cannot end the command.
 	 */
 	return rcuwait_wait_event(&cmd->wait, smp_load_acquire(&cmd->ended),
 				  TASK_INTERRUPTIBLE | TASK_FREEZABLE) ? -ERESTARTSYS : 0;
@@ -644,10 +645,7 @@ int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)
 		goto out;
 	}
 
-	/*
-	 * Submit the command and wait for its end. If a signal ends the wait, the call has nothing
-	 * to undo.
-	 */
+	/* Submit the command and wait for its end. */
 	ret = nnaccel_work_reserve(cmd, &work);
 	if (ret)
 		goto out;
@@ -746,7 +744,7 @@ int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd)
 	if (ret)
 		goto out_sub;
 
-	/* Become the only call that waits for the command. */
+	/* Make this call the only call that waits for the command. */
 	mutex_lock(&ctx->lock);
 	cmd = sub->cmd;
 	if (!cmd) {

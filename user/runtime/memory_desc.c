@@ -208,7 +208,7 @@ static struct memory_domain *new_domain(const ANeuralNetworksMemoryDesc *desc)
 	return domain;
 }
 
-/* Returns whether, for a role's compilation, the application itself chose the devices. */
+/* Returns whether the application itself chose the devices of a role's compilation. */
 static bool has_explicit_role(const ANeuralNetworksMemoryDesc *desc)
 {
 	uint32_t i;

@@ -28,7 +28,7 @@ int memory_check_role(const ANeuralNetworksMemory *memory,
 /* Returns whether a memory was made for the given shape; a dimension of 0 is unknown. */
 bool memory_may_hold(const ANeuralNetworksMemory *memory, uint32_t rank, const uint32_t *dims);
 
-/* Returns OP_FAILED unless a memory has contents of the given shape for input `index`. */
+/* Returns OP_FAILED unless the memory of input `index` has contents of the given shape. */
 int memory_check_input(const ANeuralNetworksMemory *memory, uint32_t index, uint32_t rank,
 		       const uint32_t *dims, struct nn_error *err);
 

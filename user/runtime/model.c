@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model builder: checks each operand, value and operation when it is added.
+ * The model builder: each call that adds an operand, a value or an operation checks its arguments.
  */
 #include "base/round.h"
 #include "runtime/model.h"
@@ -39,8 +39,8 @@ static int check_mutable(const ANeuralNetworksModel *model, struct nn_error *err
 }
 
 /*
- * Makes room for one more element. An array's capacity is not stored: the array grows whenever the
- * array's number of elements reaches a power of two.
+ * Makes room in an array for one more element. An array's capacity is not stored: the array grows
+ * whenever the array's number of elements reaches a power of two.
  */
 static bool grow(void *array, size_t count, size_t size)
 {
@@ -387,7 +387,7 @@ static int check_indices(const ANeuralNetworksModel *model, const char *what, ui
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Checks the signature of an operation of the NNAPI, not of a vendor. */
+/* Checks the signature of an operation that the NNAPI defines. */
 static int check_signature(const ANeuralNetworksModel *model,
 			   const struct nn_operation *operation, struct nn_error *err)
 {

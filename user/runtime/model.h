@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models: a builder that adds operands and operations one by one, and the flat graph that finishing
- * makes.
+ * Models: a builder that adds operands and operations one by one, and the flat graph that the
+ * builder makes when the model is finished.
  */
 #ifndef NN_RUNTIME_MODEL_H
 #define NN_RUNTIME_MODEL_H

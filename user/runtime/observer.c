@@ -19,8 +19,8 @@ void observer_set(const struct observer *observer)
 }
 
 /*
- * Returns the ns since begin_ns, or UINT64_MAX if begin_ns is 0 because no observer was set at the
- * beginning.
+ * Returns the nanoseconds since begin_ns; UINT64_MAX if begin_ns is 0, which means that no observer
+ * was set then.
  */
 static uint64_t since(uint64_t begin_ns)
 {

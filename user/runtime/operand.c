@@ -9,10 +9,7 @@
 #include "runtime/extension.h"
 #include "runtime/log.h"
 
-/*
- * Types that have a scale or a zero point; types without a row have neither a scale nor a zero
- * point.
- */
+/* Zero points of the types that have a scale; other types have neither a scale nor a zero point. */
 static const struct {
 	bool quantised;
 	int32_t min_zero_point;
@@ -26,8 +23,8 @@ static const struct {
 };
 
 /*
- * Returns whether this file does not check the scale of a type. Operations check the scale of a
- * bias (TENSOR_INT32); the scale of OEM types is not checked at all.
+ * Returns true for types whose scale this file does not check. Operations check the scale of a bias
+ * (TENSOR_INT32); the scale of OEM types is not checked at all.
  */
 static bool any_quant(int32_t type)
 {

@@ -30,7 +30,7 @@ struct dividing {
 	uint32_t *step_of;	/* step of each operation, or NO_STEP */
 	uint32_t *written_by;	/* step that writes each operand, or NO_STEP */
 	bool *crosses;		/* true for operands that one step writes and another step reads */
-	uint32_t *local;	/* 1 + index in the step, by operand of the whole graph */
+	uint32_t *local;	/* index in the step + 1, for each operand of the whole graph */
 };
 
 static bool is_ready(const struct dividing *d, uint32_t operation)
@@ -47,7 +47,7 @@ static bool is_ready(const struct dividing *d, uint32_t operation)
 	return true;
 }
 
-/* Returns the last device, in list order, with an operation whose inputs are all written. */
+/* Returns the highest device index among the operations whose inputs are all written. */
 static uint32_t next_device(const struct dividing *d)
 {
 	uint32_t device = 0, i;
@@ -59,9 +59,9 @@ static uint32_t next_device(const struct dividing *d)
 }
 
 /*
- * Adds to a step all operations of its device whose inputs are written by earlier steps or by the
- * step itself. One pass over the operations is enough, because operations are in an executable
- * order. Returns the number of added operations.
+ * Adds to a step all operations of `device` that need only outputs of earlier steps or of the step
+ * itself. One pass over the operations is enough, because operations are in an executable order.
+ * Returns the number of added operations.
  */
 static uint32_t fill_step(struct dividing *d, uint32_t step, uint32_t device)
 {
@@ -160,8 +160,8 @@ struct step_building {
 };
 
 /*
- * Returns the step's index of an operand of the whole graph, and adds the operand to the step if
- * needed.
+ * Converts an operand's index in the whole graph to its index in the step, and adds the operand to
+ * the step if needed.
  */
 static uint32_t local_operand(struct step_building *b, uint32_t whole)
 {

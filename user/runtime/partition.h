@@ -15,11 +15,12 @@ struct step {
 	struct graph graph;
 	const uint32_t *inputs;		/* inputs as operand indices in the whole graph */
 	const uint32_t *outputs;
-	const uint32_t *operations;	/* indices in the whole graph; NULL for all operations */
+	/* the operations' indices in the whole graph; NULL for all operations */
+	const uint32_t *operations;
 	struct prepared *prepared;
 	/*
-	 * The step prepared for the CPU; NULL until the step's device fails. Protected by the
-	 * partition's lock.
+	 * The step prepared for the CPU, under the partition's lock; NULL until the step's device
+	 * fails.
 	 */
 	struct prepared *fallback;
 	struct trace_step *trace;	/* sums for the report (trace.h), or NULL */
@@ -27,9 +28,9 @@ struct step {
 
 /* The memory in which an execution stores an operand of the whole graph. */
 enum place_kind {
-	PLACE_INPUT,			/* in the buffer of an execution's input */
+	PLACE_INPUT,			/* the operand is in the buffer of an execution's input */
 	PLACE_OUTPUT,
-	PLACE_TEMPORARY,		/* in the execution's memory for temporaries */
+	PLACE_TEMPORARY,	/* the operand is in the execution's memory for temporaries */
 };
 
 struct place {
@@ -66,8 +67,8 @@ int partition_create(const struct graph *graph, const ANeuralNetworksDevice *con
 void partition_free(struct partition *partition);
 
 /*
- * Returns the first device of the steps that imports dma-bufs, or NULL. Memory that several devices
- * share is best allocated as dma-bufs, because some GPU drivers cannot import files.
+ * Returns the device of the first step whose device imports dma-bufs, or NULL. Memory that several
+ * devices share is best allocated as dma-bufs, because some GPU drivers cannot import files.
  */
 struct accel_handle *partition_sharer(const struct partition *partition);
 
@@ -75,8 +76,8 @@ struct accel_handle *partition_sharer(const struct partition *partition);
 bool step_init_request(const struct step *step, struct arena *arena, struct request *request);
 
 /*
- * Gets a step prepared for the CPU, or the whole graph if `step` is NULL. The first call for a step
- * or the graph prepares the model.
+ * Gets the prepared model with which the CPU executes a step, or the whole graph if `step` is NULL.
+ * The first call for a step or the graph prepares the model.
  */
 int partition_get_fallback(struct partition *partition, struct step *step,
 			   struct prepared **prepared, struct nn_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A bit of a PreferenceCode that only the project's own plug-ins use. */
+/* A bit in a PreferenceCode; only the project's own plug-ins use the bit. */
 #ifndef NN_RUNTIME_PREFERENCE_H
 #define NN_RUNTIME_PREFERENCE_H
 

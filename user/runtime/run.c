@@ -22,7 +22,10 @@ struct nn_operand execution_output(const ANeuralNetworksExecution *execution, ui
 	const struct request_arg *arg = &execution->outputs[index];
 	struct nn_operand operand = *model_output(execution->compilation->model, index);
 
-	/* The shape of the argument, if there is one, equals or completes the model's shape. */
+	/*
+	 * An argument's shape, if set, equals the model's shape or completes its unknown
+	 * dimensions.
+	 */
 	if (arg->rank) {
 		operand.rank = arg->rank;
 		memcpy(operand.dims, arg->dims, sizeof(operand.dims));
@@ -317,8 +320,8 @@ static int run_steps(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *
 }
 
 /*
- * For outputs in memories made from descriptions, records the new shapes, or that the execution
- * failed to write the memory.
+ * For each output in a memory made from a description, records the new shape or the failure to
+ * write the memory.
  */
 static void note_outputs(const ANeuralNetworksExecution *execution, bool success)
 {
@@ -367,7 +370,7 @@ int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bur
 }
 
 /*
- * Returns whether the device itself can read all inputs after waiting for the dependencies. The
+ * Returns whether the device can itself wait for the dependencies and then read all inputs. The
  * runtime must wait if it has to copy inputs at a pointer, or to check the shared memory of a
  * memory description.
  */
@@ -421,7 +424,7 @@ void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait
 			execution->traced = trace_async_begin("fenced execution");
 		/*
 		 * Mark the outputs as written, because later executions may read the outputs. If
-		 * the execution fails, execution_end_fenced() removes the mark.
+		 * the execution fails, execution_end_fenced() marks the outputs as not written.
 		 */
 		if (result == ANEURALNETWORKS_NO_ERROR)
 			note_outputs(execution, true);

@@ -49,21 +49,26 @@ static struct {
 	char path[PATH_MAX];		/* "%p" stands for the process's number */
 	char text[1 << 16];
 	size_t used;
-	/* processes, by current(), whose name and whose engine's name were written last */
+	/*
+	 * the processes (values of current()) whose own name and whose engine's name were written
+	 * last
+	 */
 	uint32_t process, engine;
 	uint64_t last_number;
 } out;
 
 /*
- * This thread's number, and the processes, by current(), for which the names of the thread and of
- * the engine's thread were written last.
+ * This thread's id, and the processes (values of current()) in which the names of this thread and
+ * of its engine thread were written last.
  */
 static _Thread_local struct {
 	int tid;
 	uint32_t named, engine_named;
 } self;
 
-/* Returns a number for this process that is not 0 and differs from the parent's number. */
+/*
+ * Returns a number of this process that is not 0 and differs from the number of the parent process.
+ */
 static uint32_t current(void)
 {
 	return handle_process() + 1;

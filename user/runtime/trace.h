@@ -37,7 +37,7 @@ void trace_start(void);
 
 /*
  * Write the begin and the end of an event of this thread. `format` produces members of a JSON
- * object from numbers, and from names that contain no character that JSON escapes.
+ * object; its string arguments must need no JSON escapes.
  */
 void trace_begin(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void trace_end(const char *name, int result);
@@ -45,8 +45,8 @@ void trace_instant(const char *name, const char *reason);
 
 /*
  * Write the begin and the end of an event; any thread may write the begin, and any thread the end.
- * The call trace_async_begin() returns the number to pass to trace_async_end(), or 0 without a
- * trace.
+ * The call trace_async_begin() returns the number for trace_async_end(), or 0 if no trace is
+ * written.
  */
 uint64_t trace_async_begin(const char *name);
 void trace_async_end(const char *name, uint64_t number, int result);

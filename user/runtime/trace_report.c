@@ -34,7 +34,7 @@ struct trace_step {
 	struct row *rows;
 	uint32_t num_rows;
 	uint32_t num_operations;
-	struct { uint32_t index; int32_t type; } operations[];	/* `index` is in the whole model */
+	struct { uint32_t index; int32_t type; } operations[];	/* `index`: in the whole model */
 };
 
 static struct trace_step *steps;

@@ -117,7 +117,7 @@ static const char *files_fault(const struct nna_engine *e)
 }
 
 /*
- * The structures below are elements of arrays without a size field, so the sizes of the structures
+ * The structures below have no size field and are elements of arrays, so the size of each structure
  * must never change.
  */
 _Static_assert(sizeof(struct nn_arg) == 88 && sizeof(struct nn_output_shape) == 72 &&

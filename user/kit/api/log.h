@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Log lines. The broker writes its own lines to stderr. The broker also relays the lines that
- * workers write to pipes, limits the number of relayed lines, and removes control characters.
+ * Log lines. The broker writes its own lines to stderr. The broker relays the lines that workers
+ * write to pipes, limits the number of relayed lines, and removes control characters.
  */
 #ifndef NN_KIT_LOG_H
 #define NN_KIT_LOG_H

@@ -10,7 +10,7 @@
 /* Alignment of constants in bytes, as in models that clients send. */
 #define ALIGNMENT 8
 
-/* A copy of a model's structures, in which the locations of constants refer to the block. */
+/* A copy of a model's structures, in which the locations of constants refer to the packed block. */
 struct packing {
 	struct nn_model model;
 	struct nn_subgraph *subgraphs;

@@ -19,7 +19,7 @@ struct running {
 	uint64_t cookie;
 	uint32_t num_fences;		/* number of fences that the engine waits for */
 	struct mapping **pools;
-	struct buffer **buffers;	/* buffers[i]: buffer that is pool i, or NULL */
+	struct buffer **buffers;	/* buffers[i]: the buffer behind pools[i], or NULL */
 	uint32_t num_pools;
 	bool may_have_fence;
 	int fence;			/* fence that the engine returned, or -1 */

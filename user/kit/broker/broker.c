@@ -73,7 +73,7 @@ struct worker {
 	struct worker *next;
 	/* the worker's process; all fds in `process` are -1 if threads serve the client */
 	struct spawned process;
-	/* threads that serve the client; NULL if a process serves it */
+	/* threads that serve the client; NULL if a process serves the client */
 	struct thread_client *threads;
 	struct cgroup_leaf leaf;
 	enum worker_state state;
@@ -458,7 +458,7 @@ static void worker_said(struct broker *b, struct worker *w)
 /*
  * Moves a ready worker to a cgroup leaf of the waiting user, and passes the session of a context to
  * this worker. If the worker has died, tries the next ready worker. A living worker that cannot be
- * moved to the leaf stays ready. Returns NULL if no worker got the session.
+ * moved to the cgroup leaf stays ready. Returns NULL if no worker got the session.
  */
 static struct worker *pass_session(struct broker *b, int session, const struct waiter *waiter,
 				   struct cgroup_leaf *leaf)
@@ -484,9 +484,9 @@ static struct worker *pass_session(struct broker *b, int session, const struct w
 }
 
 /*
- * Assigns a worker to a context. Makes the worker's cgroup before it fetches the session, because
- * closing a session that no worker has would end the session. Returns NULL if the context
- * gets no worker now. Sets waiter->reason if the context will never get a worker.
+ * Assigns a worker to a context. Makes the cgroup before fetching the session, because closing a
+ * session without a worker ends the session. Returns NULL if the context gets no worker now. Sets
+ * waiter->reason if the context will never get a worker.
  */
 static struct worker *give_worker(struct broker *b, struct waiter *waiter)
 {
@@ -867,9 +867,9 @@ static bool takes_device_memory(const struct engine_options *o)
 }
 
 /*
- * Opens the engine node. Blocks the signals before threads of the engine start, because the threads
- * inherit the signal mask. Starts the keeper before the engine, because a starting engine may
- * access its own store in the keeper.
+ * Opens the engine node. Blocks SIGTERM and SIGINT before threads of the engine start, because
+ * threads inherit the signal mask. Starts the keeper before the engine, because a starting engine
+ * may access its own store in the keeper.
  */
 static bool open_engine(struct broker *b)
 {

@@ -40,9 +40,9 @@ struct cgroup {
 };
 
 /*
- * Moves the broker into a child of its own cgroup, and enables the controllers for the other
- * children. If the controllers cannot be enabled, logs why and changes nothing; later calls for
- * this struct cgroup do nothing.
+ * Moves the broker into a child of the broker's cgroup, and enables the controllers for the other
+ * children of this cgroup. If the controllers cannot be enabled, logs why and changes nothing;
+ * later calls for this struct cgroup do nothing.
  */
 void cgroup_init(struct cgroup *cgroup, const struct cgroup_options *options);
 

@@ -27,7 +27,7 @@
 /* Time limit for a client's first packet. */
 static const struct timeval greeting = { .tv_sec = 1 };
 
-/* Time limit within which all clients' threads and processes must end. */
+/* Time limit for the end of all clients' threads and processes when this process ends. */
 #define END_NS (3 * NS_PER_S)
 
 /* A client, and the threads or the process that serve the client. */
@@ -71,7 +71,7 @@ static bool listen_at(struct host *h, const char *path)
 
 /* ---- clients ---- */
 
-/* Returns a socket to the keeper for a client, or -1. */
+/* Returns a client's socket to the keeper, or -1. */
 static int open_cache(struct host *h)
 {
 	int ends[2];

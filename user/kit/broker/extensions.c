@@ -27,7 +27,7 @@
 
 /*
  * Time limit of a process that probes a plug-in. The probing process sets an alarm that ends the
- * process 2 s earlier, unless the plug-in blocks the alarm.
+ * process 2 s before the time limit, unless the plug-in blocks the alarm.
  */
 #define PATIENCE_NS ((WORKER_PROBE_S + 2) * NS_PER_S)
 

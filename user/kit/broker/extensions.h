@@ -11,7 +11,7 @@
 
 struct extensions {
 	const char *folder;	/* folder of plug-ins; NULL if plug-ins are disabled */
-	bool is_default;		/* the folder is the default, which may be missing */
+	bool is_default;		/* `folder` is the default folder, which need not exist */
 	const char *group;		/* group whose members get extensions: a name or number */
 	bool has_group;			/* the group exists, and `gid` is its id */
 	gid_t gid;

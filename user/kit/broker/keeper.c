@@ -79,9 +79,9 @@ static bool hash_plugins(const struct spawn_plugins *plugins, uint8_t hash[DIGES
 }
 
 /*
- * Writes the version of the cache's index. The version consists of the engine's identity and a hash
- * of the plug-ins, because cached entries depend on the engine and on the plug-ins. Returns false
- * if the engine has no identity; the engine then has no cache.
+ * Writes the version of the cache's index to `text`. The version consists of the engine's identity
+ * and a hash of the plug-ins, because cached entries depend on the engine and on the plug-ins.
+ * Returns false if the engine has no identity; the engine then has no cache.
  */
 static bool describe_version(const struct keeper_options *options, char *text, size_t size)
 {

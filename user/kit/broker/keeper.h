@@ -22,7 +22,7 @@
  */
 struct keeper_options {
 	const char *folder;		/* folder of the index; NULL if there is no cache */
-	const char *version;		/* version of the index; keeper_start() sets it */
+	const char *version;		/* version of the index, which keeper_start() sets */
 	const char *identity;	/* identity of the engine's own store; NULL if there is no store */
 	struct {
 		uint64_t bytes;		/* limit of all plans in bytes; 0: no plans are stored */
@@ -76,7 +76,7 @@ int keeper_connect(struct keeper *keeper);
 /*
  * If the keeper has ended, reaps the keeper and starts a new keeper, at most every 10 s. Returns
  * true if a new keeper runs; the caller must then pass the workers' sockets to the new keeper. The
- * function keeper_revive() does not wait.
+ * function keeper_revive() does not block.
  */
 bool keeper_revive(struct keeper *keeper);
 

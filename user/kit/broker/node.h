@@ -13,9 +13,9 @@ struct nna_engine_hardware;
 #define NODE_PATH "/dev/nnaccel-engine"
 
 /*
- * Opens the node at `device` and registers an engine under a name, by which clients and
- * administrators find it. `flags` are NNACCEL_ENGINE_*; `hardware` may be NULL. Returns the file
- * descriptor, or -1 with a log line.
+ * Opens the node at `device` and registers an engine under a name by which clients and
+ * administrators find the engine. `flags` are NNACCEL_ENGINE_*; `hardware` may be NULL. Returns the
+ * file descriptor, or -1 with a log line.
  */
 int node_open(const char *device, const char *name, const char *version, uint32_t type,
 	      uint32_t flags, const struct nna_engine_hardware *hardware);

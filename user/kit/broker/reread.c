@@ -80,7 +80,7 @@ void reread_changed(struct reread *r)
 /* ---- the process ---- */
 
 /*
- * Writes the names that the child process found to the broker. The first line is the group's
+ * Sends the broker the names that the examining process has found. The first line is the group's
  * number, or is empty if the group does not exist; a line for each valid plug-in follows.
  */
 static bool write_names(const struct extensions *e)

@@ -11,7 +11,7 @@
 struct reread {
 	/* inotify fd that becomes readable after a change; -1 if no folder is watched. */
 	int changes;
-	int groups;	/* inotify watch of the folder with the system's file of groups */
+	int groups;	/* inotify watch of the folder that contains GROUPS_FILE */
 	int answer;	/* pipe with the examining process's answer, or -1 */
 	pid_t pid;
 	/*

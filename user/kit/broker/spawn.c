@@ -251,7 +251,10 @@ static bool put_file(pid_t pid, const char *file, const char *text)
 	return n >= 0;
 }
 
-/* Maps the ids 0 in the worker's user namespace to s->uid and s->gid outside the user namespace. */
+/*
+ * Maps user id 0 and group id 0 of the worker's user namespace to s->uid and s->gid outside the
+ * namespace.
+ */
 static bool map_ids(const struct spawner *s, pid_t pid)
 {
 	char uids[32], gids[32];
@@ -306,8 +309,8 @@ bool spawn_worker(const struct spawner *s, int cgroup, const struct spawn_plugin
 	spawned->pid = clone_process(s->options.isolation, cgroup, &spawned->pidfd);
 	if (spawned->pid == 0) {
 		/*
-		 * The child closes the broker's end of the socket, because it could not notice the
-		 * broker's death while it has that end open.
+		 * The child closes the broker's end of the socket, because an open copy of that end
+		 * would hide the broker's death from the child.
 		 */
 		close(control[0]);
 		child_main(s, control[1], log[1], plugins);

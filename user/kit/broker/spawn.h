@@ -72,7 +72,7 @@ bool spawned_pass_session(const struct spawned *spawned, int session);
 
 /*
  * Returns whether the worker has reported that it is ready; returns false if the worker has ended.
- * The function spawned_is_ready() does not wait.
+ * The function spawned_is_ready() does not block.
  */
 bool spawned_is_ready(const struct spawned *spawned);
 

@@ -28,8 +28,8 @@
 #define WATCH_NS NS_PER_S
 
 /*
- * Limits of the free memory that malloc() retains: WARM_* while a burst is open, COLD_* while no
- * burst is open.
+ * Limits of the free memory that malloc() retains while a burst is open (WARM_*) and while no burst
+ * is open (COLD_*).
  */
 #define WARM_TRIM INT_MAX
 #define WARM_MMAP (32 << 20)
@@ -456,7 +456,7 @@ static bool serve_requests(struct burst *burst, struct scratch *scratch,
 	return true;
 }
 
-/* After an error of the ring, marks as broken the burst that the calling thread serves. */
+/* Marks the calling thread's burst as broken after an error of the ring. */
 static void retire(struct burst *burst, enum nn_ring_result result)
 {
 	if (result == NN_RING_DEAD || result == NN_RING_AGAIN)

@@ -30,7 +30,7 @@ struct bursts {
 	bool ended;	/* true: the threads that serve bursts must end; protected by `lock` */
 	uint64_t spin_ns;		/* maximum time for which a wait spins */
 	unsigned int max_spinning;	/* number of bursts that may spin at a time */
-	atomic_uint serving;		/* number of bursts that a thread serves now */
+	atomic_uint serving;		/* number of bursts that threads serve now */
 
 	pthread_mutex_t lock;
 	pthread_cond_t opened;	/* signalled when the first burst has mapped the doorbell */

@@ -15,7 +15,7 @@
  * thread that serves the burst uses the scratch memory.
  */
 struct scratch {
-	struct scratch *next;		/* next scratch memory in the owner's list */
+	struct scratch *next;		/* next element in a list of free scratch memory */
 	struct burst *burst;		/* burst to which the request belongs */
 	uint32_t capacity;
 	bool has_accesses;		/* true if a device also accesses the memory of any slot */
@@ -58,9 +58,9 @@ struct executor {
 	const struct nna_engine_burst *of_engine;
 	void *own;			/* the engine's executor */
 	uint32_t burst;			/* number of the burst whose slots are in `places` */
-	/* word of the status page; 1 after a device was attached to a pool */
+	/* points to a word of the status page, which is 1 after a device was attached to a pool */
 	const uint32_t *devices;
-	/* number of slots looked up in the kernel since the last report */
+	/* number of slots that were looked up in the kernel after the last report */
 	uint64_t misses;
 	/*
 	 * No thread holds `lock` while a model runs. A thread holds `lock` while the engine adds a
@@ -85,9 +85,9 @@ enum nn_status executor_create(struct models *models, struct loaded_model *loade
 void executor_free(struct executor *executor);
 
 /*
- * Sets mappings[num_slots] to the memory of a request's slots. A slot's memory stays mapped until
- * the client frees the slot. If executor_get_memory() returns NN_OK, the caller must call
- * executor_put_memory() after the execution.
+ * Sets the num_slots elements of `mappings` to the memory of a request's slots. A slot's memory
+ * stays mapped until the client frees the slot. If executor_get_memory() returns NN_OK, the caller
+ * must call executor_put_memory() after the execution.
  */
 enum nn_status executor_get_memory(struct executor *executor, const struct nn_request *request,
 				   struct mapping **mappings, struct nn_error *err);

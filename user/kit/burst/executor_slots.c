@@ -131,8 +131,8 @@ static enum nn_status add(struct executor *e, const struct nn_request *request, 
 	if (status)
 		return status;
 	/*
-	 * Remove an older slot with the same index. The client has freed the older slot, although
-	 * NNACCEL_DO_SLOT_GONE has not arrived yet.
+	 * Remove the older slot from the table entry for the new slot. The client has freed the
+	 * older slot, although NNACCEL_DO_SLOT_GONE has not arrived yet.
 	 */
 	drop(e, &e->places[index]);
 	e->places[index].mapping = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A time limit for each call of a plug-in's function. The time runs from nna_engine_call_begin() to
- * nna_engine_call_end(). If a call takes longer than the time limit, the client is notified and the
- * worker ends.
+ * A time limit for each call of a plug-in's function. The time limit covers the time from
+ * nna_engine_call_begin() to nna_engine_call_end(). If a call takes longer than the time limit, the
+ * client is notified and the worker ends.
  */
 #ifndef NN_KIT_GUARD_H
 #define NN_KIT_GUARD_H

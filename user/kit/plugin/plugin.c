@@ -28,7 +28,7 @@ struct plugin {
 	uint16_t prefix;
 	/* the extension's types and operations, as listed for clients */
 	struct nn_device_extension_item *items;
-	/* plug-in's operations; if the plug-in has an OEM_OPERATION, it is last */
+	/* the plug-in's operations; OEM_OPERATION, if the plug-in has it, comes last */
 	struct nna_engine_plugin_operation *operations;
 	uint32_t num_operations;
 };
@@ -239,7 +239,7 @@ static enum nn_status check_descriptor(const struct nnx_extension *x, struct nn_
 
 /* ---- acceptance ---- */
 
-/* Fills in the description of a plug-in's extension, which clients get. */
+/* Describes a plug-in's extension for clients. */
 static void fill_list(const struct plugin *p, struct nn_device_extension *told)
 {
 	const struct nnx_extension *x = &p->descriptor;

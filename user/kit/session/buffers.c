@@ -11,7 +11,7 @@
 
 /*
  * The operand that a buffer must match: type and dimensions merged from the buffer's roles. A
- * struct merged holds references to the models of the merged roles.
+ * struct merged holds references to the models that the roles name.
  */
 struct merged {
 	struct nn_operand operand;
@@ -165,7 +165,7 @@ bool buffers_init(struct buffers *buffers, struct models *models)
 }
 
 /*
- * Removes forgotten buffers that are not in use from the list, and returns the removed buffers. The
+ * Removes all forgotten buffers without users from the list, and returns the removed buffers. The
  * caller holds buffers->lock.
  */
 static struct buffer *take_forgotten(struct buffers *buffers)

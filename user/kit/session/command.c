@@ -142,7 +142,7 @@ static enum nn_status check_copy(const struct command *c, uint32_t to, struct nn
 	return NN_OK;
 }
 
-/* Checks the parts of a saved model. Grant i is the memory of part i. */
+/* Checks the parts of a saved model. Grant i of the command is the memory of part i. */
 static enum nn_status check_parts(const struct command *c, bool are_written, struct nn_error *err)
 {
 	const struct nnaccel_cmd *head = c->head;

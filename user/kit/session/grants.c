@@ -186,7 +186,7 @@ static enum nn_status map(struct grants *grants, const struct nnaccel_grant *gra
 			  const struct nnaccel_format *format, struct mapping **mapping,
 			  struct nn_error *err);
 
-/* Maps the files of an image's planes that are not in the file of the pool. */
+/* Maps those planes of an image that are in other files than the pool. */
 static enum nn_status map_others(struct grants *grants, struct mapping *m, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;

@@ -29,7 +29,7 @@ struct mapping {
 	uint32_t prot;		/* NNACCEL_PROT_*, NNACCEL_PROT_SYNC included */
 	/* format of the memory, if `prot` has NNACCEL_PROT_FORMATTED */
 	struct nnaccel_format format;
-	/* Mapping of each plane that is in another file; NULL for other planes. */
+	/* For each plane in another file than this mapping: the plane's mapping; otherwise NULL. */
 	struct mapping *others[NNACCEL_MAX_PLANES];
 	bool is_foreign; /* true: the memory or one of its planes belongs to another driver */
 	unsigned int users;

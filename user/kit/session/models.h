@@ -34,11 +34,12 @@ struct loaded_model {
 	struct loaded_model *next;
 	uint64_t number;
 	unsigned int users;
-	/* device memory that the model takes, measured at its preparation */
+	/* bytes of device memory that the model uses, measured during the preparation */
 	uint64_t device_bytes;
 	struct nn_model *model;		/* the client's model; NULL if a saved plan was loaded */
 	/*
-	 * Attributes of extensions, or NULL. The attributes are freed after all forms of the model.
+	 * Attributes of extensions, or NULL. The attributes are freed after the last form of the
+	 * model was released.
 	 */
 	struct nn_attributes *attributes;
 	struct form first;
@@ -207,7 +208,7 @@ void models_discard(struct models *models, struct loaded_model *loaded);
 /*
  * Returns the model `number`, or NULL if the model does not exist. The caller releases the model by
  * models_put(). Unless `form` is NULL, models_get() also takes a reference to the model's current
- * form, and models_put() drops the form's reference.
+ * form, and models_put() drops the reference to the form.
  */
 struct loaded_model *models_get(struct models *models, uint64_t number, struct form **form);
 void models_put(struct models *models, struct loaded_model *loaded, struct form *form);

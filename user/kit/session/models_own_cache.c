@@ -113,8 +113,8 @@ static void parts_free(struct parts *parts)
 }
 
 /*
- * Finds the engine's parts in an entry by the sizes in struct head. Returns false with errno:
- * EINVAL if the sizes are wrong, ENOMEM if memory runs out.
+ * Finds the engine's parts in an entry by the sizes in struct head. Returns false with errno EINVAL
+ * if the sizes are wrong, or ENOMEM if memory runs out.
  */
 static bool take_parts(const struct cached_parts *cached, const struct cache_files *files,
 		       struct evp_md_ctx_st *context, struct parts *parts)

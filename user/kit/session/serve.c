@@ -75,7 +75,7 @@ static void *answer_reserve(struct answer *answer, size_t count, size_t size)
 
 /*
  * Returns whether the engine and the keeper can save models. A connection to the keeper does not
- * suffice, because the keeper may serve only the engine's own store.
+ * prove that the keeper saves models: the keeper may serve only the engine's own store.
  */
 static bool can_save(const struct server *server)
 {
@@ -557,8 +557,8 @@ static bool do_execute(struct work *w)
 	enum nn_status status;
 
 	/*
-	 * Set single fields of the job. Clearing the whole struct job would waste time on a long
-	 * message buffer.
+	 * Initialise only single fields, because clearing the long message buffer of struct job
+	 * would take time.
 	 */
 	job->loaded = NULL;
 	job->pools = NULL;
@@ -628,8 +628,9 @@ static void end_lost(struct bursts *bursts)
 }
 
 /*
- * Replaces the answer by an error if the client's memory was revoked, because the thread's writes
- * may be lost. The thread must call check_written() after its last write to the client's memory.
+ * If the client's memory was revoked, replaces the answer by an error, because writes of the
+ * calling thread may be lost. The thread must call check_written() after its last write to the
+ * client's memory.
  */
 static void check_written(const struct server *server, struct answer *answer)
 {
@@ -680,7 +681,7 @@ static size_t commit(struct server *server, uint64_t cookie, struct answer *answ
 }
 
 /*
- * Waits for a command. Called only in a process that serves several clients; also returns when the
+ * Waits for a command. Called only in a process that serves several clients; returns early if the
  * server must end.
  */
 static void await_command(const struct server *server)
@@ -805,8 +806,8 @@ static void work_free(struct work *w)
 
 /*
  * Commits the answer of a command. Returns the size of the next command if the commit also fetched
- * a command, otherwise 0. Only the commit of an execution also fetches, because other commands may
- * leave work to do before the next command.
+ * a command, otherwise 0. Only the commit of an execution also fetches the next command, because
+ * after other commands the thread may have work to do first.
  */
 static size_t answer_command(struct work *w, bool fetches)
 {
@@ -967,8 +968,8 @@ void server_run(struct server *server)
 	else
 		give_up(server, "cannot serve");
 	/*
-	 * Run tasks, because the engine may have deferred an execution of this thread, and all
-	 * other threads may end before the deferred execution.
+	 * Run tasks: the engine may have deferred an execution of this thread, and the other
+	 * threads may end before the deferred execution does.
 	 */
 	tasks_run(&server->tasks);
 }

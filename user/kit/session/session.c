@@ -245,8 +245,7 @@ static int fetch(struct direct *d, void *buffer, uint32_t room, uint32_t *size, 
 }
 
 /*
- * Waits for an execution's fence, because no kernel module does so, and returns the execution's
- * status.
+ * Waits for an execution's fence in place of the kernel module, and returns the execution's status.
  */
 static uint32_t status_of_fence(int fence)
 {
