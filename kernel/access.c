@@ -5,15 +5,16 @@
  * notifies the exporter again. This module makes no fences, but it adds the fence that a worker
  * commits to the memory of the command.
  *
- * Memory that this module allocated is synced under ctx->lock, when a command is queued and when
- * the command is finished. The sync of own memory never waits for another driver. An exporter of
- * another driver may block for any time, on locks and on fences. So a thread of the context's own
- * workqueue calls the exporter, without ctx->lock. A command counts towards max_commands until the
- * exporter has returned.
+ * The module syncs its own memory under ctx->lock, when a command is queued and when the command is
+ * finished. The sync of memory that this module allocated never waits for another driver. An
+ * exporter of another driver may block for any time, on locks and on fences. A thread of the
+ * context's own workqueue therefore calls the exporter, without ctx->lock. A command counts towards
+ * max_commands until the exporter's function has returned.
  *
  * If several commands use the same memory at a time, the CPU owns the memory from the start of the
- * first command to the end of the last one. Commands that begin or end in between notify no
- * exporter and sync nothing, because a sync would destroy outputs of commands that still run.
+ * first command to the end of the last command. While other commands use the memory, a command's
+ * begin or end notifies no exporter and syncs nothing, because a sync would destroy outputs of the
+ * other commands.
  */
 
 #include <linux/completion.h>
@@ -217,12 +218,16 @@ struct nnaccel_cpu_use {
 	int error;
 };
 
-/* nnaccel_cpu_uses_lock is the innermost lock, and no memory is allocated while it is held. */
+/*
+ * nnaccel_cpu_uses_lock is the innermost lock, and no memory is allocated while
+ * nnaccel_cpu_uses_lock is held.
+ */
 static DEFINE_MUTEX(nnaccel_cpu_uses_lock);
 static DEFINE_HASHTABLE(nnaccel_cpu_uses, 6);
 
 /*
- * Returns the entry of a dma-buf with a reference, or NULL if @begin is set and no memory is free.
+ * Returns a dma-buf's entry and takes a reference to the entry; returns NULL if @begin is set and
+ * memory runs out.
  */
 static struct nnaccel_cpu_use *nnaccel_cpu_use_get(struct dma_buf *dmabuf, bool begin)
 {
@@ -233,7 +238,7 @@ retry:
 	hash_for_each_possible(nnaccel_cpu_uses, use, node, (unsigned long)dmabuf)
 		if (use->dmabuf == dmabuf)
 			break;
-	/* If the dma-buf has no entry, no counted user accesses it, and a new entry is added. */
+	/* A dma-buf without an entry has no counted user, so the function adds a new entry. */
 	if (!use && !new) {
 		mutex_unlock(&nnaccel_cpu_uses_lock);
 		new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT | (begin ? 0 : __GFP_NOFAIL));
@@ -348,7 +353,7 @@ static int nnaccel_access_once(struct dma_buf *dmabuf, u32 prot, bool counted, b
 	return 0;
 }
 
-/* Is there an exporter of another driver that must be notified of accesses to the pool? */
+/* Returns whether an exporter of another driver must be notified of accesses to the pool. */
 static bool nnaccel_access_is_foreign(const struct nnaccel_pool *pool)
 {
 	const struct dma_buf *dmabuf = pool->dmabuf;
@@ -386,8 +391,8 @@ int nnaccel_access_init(struct nnaccel_context *ctx)
 	if (!queue)
 		return -ENOMEM;
 	/*
-	 * The workqueue has no rescuer, because a rescuer would run works one after another, and a
-	 * work that blocks would delay all others.
+	 * The workqueue has no rescuer: a rescuer would run work items one after another, and a
+	 * blocked work item would delay all other work items.
 	 */
 	queue->wq = alloc_workqueue("nnaccel-%llu", WQ_UNBOUND, NNACCEL_ACCESS_THREADS,
 				    ctx->number);
@@ -421,8 +426,8 @@ void nnaccel_access_exit(struct nnaccel_context *ctx)
  * nnaccel_access_begin() - Begins an access of the CPU to a dma-buf, and waits until it is possible
  * @dmabuf: the dma-buf
  * @prot: NNACCEL_PROT_* of the access
- * @counted: nnaccel_access_end() will certainly be called.
- *	Later users may rely on this begin of the access
+ * @counted: nnaccel_access_end() will certainly be called. Later accesses may rely on the begin of
+ *	this access
  *
  * Return: 0 if the caller must call nnaccel_access_end() later; or -ENOMEM, -ERESTARTSYS if a
  * signal came, -EIO if the exporter refused.
@@ -570,7 +575,10 @@ static int nnaccel_command_begin_foreign(struct nnaccel_command *cmd)
 		if (nnaccel_access_is_foreign(cmd->pools[i]))
 			ret = nnaccel_cpu_add(cmd->pools[i]->dmabuf, cmd->grants[i].prot, true,
 					      true);
-		/* SUPPORTED tolerates missing constants, whose pools follow the model's pool. */
+		/*
+		 * NNACCEL_DO_SUPPORTED tolerates missing constants, whose pools follow the model's
+		 * pool in the list.
+		 */
 		if (ret == -EIO && cmd->head.kind == NNACCEL_DO_SUPPORTED && i) {
 			cmd->grants[i].prot = 0;
 			ret = 0;
@@ -591,7 +599,7 @@ static int nnaccel_command_end_foreign(struct nnaccel_command *cmd)
 		u32 i = cmd->num_accessed - 1;
 		int ret = 0;
 
-		/* Skip pools whose begin failed and was tolerated. */
+		/* Skip pools for which nnaccel_command_begin_foreign() tolerated an error. */
 		if (nnaccel_access_is_foreign(cmd->pools[i]) &&
 		    cmd->grants[i].prot & (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE))
 			ret = nnaccel_cpu_add(cmd->pools[i]->dmabuf, cmd->grants[i].prot, true,

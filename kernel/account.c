@@ -4,8 +4,8 @@
  * user.
  *
  * A user is identified by a user id of the initial namespace. If the process that opens the device
- * is in another user namespace, the owner of its outermost namespace below the initial one is
- * charged. So a user does not get additional limits by subordinate ids.
+ * is in another user namespace, the owner of the outermost namespace below the initial namespace is
+ * charged. A user therefore gets no additional limits by subordinate ids.
  */
 
 #include <linux/capability.h>
@@ -83,10 +83,7 @@ static struct nnaccel_user *nnaccel_user_open(kuid_t uid, bool unlimited)
 		user->refs++;
 		user->contexts++;
 	} else {
-		/*
-		 * If the user has no references, its structure was just added, and max_contexts is
-		 * 0.
-		 */
+		/* If max_contexts is 0, the user's structure may be new and have no references. */
 		if (!user->refs) {
 			hash_del(&user->node);
 			nnaccel_count(NNACCEL_USERS, -1);
@@ -284,7 +281,7 @@ void nnaccel_uncharge_kernel(struct nnaccel_account *account, size_t bytes)
  * nnaccel_charge_latency() - Adds a CPU-latency request, unless the user has reached the limit
  * @account: the context's account
  *
- * The limit of requests also applies to privileged users, because a CPU-latency request costs
+ * The limit of CPU-latency requests also applies to privileged users, because each request costs
  * power.
  *
  * Return: true if the request is allowed.

@@ -131,7 +131,7 @@ bool nnaccel_buffer_is_served(const struct nnaccel_command *cmd)
  * nnaccel_buffer_begin_all() - Begins the uses of the buffers of a command
  * @cmd: the command; ctx->lock is held
  *
- * Return: 0; or -EBUSY, -ENODATA, -EINVAL if no use has begun.
+ * Return: 0, -EBUSY, -ENODATA, -EINVAL; after an error no use has begun.
  */
 int nnaccel_buffer_begin_all(struct nnaccel_command *cmd)
 {

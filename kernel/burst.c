@@ -6,9 +6,9 @@
  *
  * A burst dies under ctx->lock when its file or its context is closed or the session ends. First
  * the status page reports the death, then poll() returns EPOLLHUP. If devices of a dead worker
- * still use the memory of slots, both reports wait until the devices no longer use it, or for a
- * limited time. The kernel wakes no futexes of rings; client and worker have to wake their own
- * threads.
+ * still use the memory of slots, the status page and poll() report the death only after the
+ * devices' use, or after a limited time. The kernel wakes no futexes of rings; client and worker
+ * have to wake their own threads.
  */
 
 #include <linux/anon_inodes.h>
@@ -384,8 +384,8 @@ static void nnaccel_burst_count(const struct nnaccel_burst *burst, u64 *executio
  * @executions: out: executions of bursts
  * @device_ns: out: time on the device, also of commands
  *
- * The values of living bursts come from their control words, and those of dead bursts from the
- * context.
+ * The values of living bursts come from the bursts' control words; the values of dead bursts come
+ * from the context.
  */
 void nnaccel_burst_add_up(struct nnaccel_context *ctx, u64 *executions, u64 *device_ns)
 {
@@ -442,7 +442,7 @@ void nnaccel_burst_tell_devices(struct nnaccel_context *ctx)
 	mutex_unlock(&ctx->lock);
 }
 
-/* Does a device of a dead worker still use the memory of a slot? */
+/* Returns whether a device of a dead worker still uses the memory of a slot. */
 static bool nnaccel_burst_is_left(struct nnaccel_burst *burst)
 {
 	struct nnaccel_slot *slot;

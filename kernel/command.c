@@ -39,7 +39,7 @@ static u64 nnaccel_after_ms(u64 ns, unsigned int ms)
 	return check_add_overflow(ns, (u64)ms * NSEC_PER_MSEC, &end) ? U64_MAX : end;
 }
 
-/* Returns the time at which a worker is killed if it has not answered a command by then. */
+/* Returns the time at which the module kills a worker that has not answered a command. */
 static u64 nnaccel_killed_ns(u64 deadline_ns)
 {
 	return nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_kill_grace_ms));
@@ -98,15 +98,16 @@ void nnaccel_command_watch(struct nnaccel_command *cmd)
 	if (due_ns == U64_MAX)
 		return;
 	/*
-	 * Most commands have no timeout, so the work @expiry is initialised only if there is one.
+	 * Most commands have no timeout, so the work @expiry is initialised only for commands with
+	 * a timeout.
 	 */
 	if (!cmd->watched)
 		INIT_DELAYED_WORK(&cmd->expiry, nnaccel_command_expire);
 	cmd->watched = true;
 	kref_get(&cmd->refs);
 	/*
-	 * If the work @expiry was pending, it already has a reference, so the new reference is
-	 * dropped.
+	 * If the work @expiry was pending, the pending work already has a reference, so drop the
+	 * new reference.
 	 */
 	if (mod_delayed_work(nnaccel_wq, &cmd->expiry, nnaccel_deadline_left(due_ns)))
 		nnaccel_command_put(cmd);
@@ -129,7 +130,7 @@ void nnaccel_command_bound(struct nnaccel_command *cmd, enum nnaccel_command_sta
 	nnaccel_command_watch(cmd);
 }
 
-/* Do devices of a dead worker still use the memory of a command? */
+/* Returns whether devices of a dead worker still use the memory of a command. */
 static bool nnaccel_command_is_left(const struct nnaccel_command *cmd)
 {
 	u32 i;
@@ -240,8 +241,8 @@ static void nnaccel_command_expire(struct work_struct *work)
 static struct kmem_cache *nnaccel_command_cache;
 
 /*
- * Clears each object once, when the slab cache gets its memory. Later nnaccel_command_alloc()
- * clears or writes all used fields of an object.
+ * Clears each object once, when the slab cache gets its memory. At each allocation
+ * nnaccel_command_alloc() clears or writes all used fields of the object.
  */
 static void nnaccel_command_construct(void *object)
 {
@@ -487,7 +488,7 @@ int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids, u
  * @ids: user address of the ids of the pools of constants
  * @num_pools: number of these pools
  *
- * The command must have space for exactly these pools.
+ * The command must have space for exactly num_pools pools and the model's pool.
  *
  * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EFAULT.
  */
@@ -631,8 +632,8 @@ unsigned long nnaccel_deadline_left(u64 deadline_ns)
 }
 
 /*
- * Reports the end of a command to its client, if this has not been done yet. @error is 0 if the
- * command has an answer.
+ * Reports the end of a command to its client, unless the end was reported before. @error is 0 if
+ * the command has an answer.
  */
 static void nnaccel_command_report(struct nnaccel_command *cmd, int error)
 {

@@ -91,9 +91,9 @@ static int nnaccel_commit_check(const struct nnaccel_command *cmd,
 		return size && *(u32 *)payload > NNACCEL_LAYOUT_ENGINE ? -EINVAL : 0;
 	case NNACCEL_DO_CACHE_SAVE:
 		/*
-		 * An answer with success or INSUFFICIENT_SIZE must have the sizes of parts, and
-		 * other answers must not. The parts that the worker saved must fit into the
-		 * client's memory.
+		 * An answer must have the sizes of parts if and only if the status is success or
+		 * INSUFFICIENT_SIZE. The parts that the worker saved must fit into the client's
+		 * memory.
 		 */
 		if (!size != (!success && arg->status != NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE))
 			return -EINVAL;
@@ -115,8 +115,8 @@ static void nnaccel_commit_count(struct nnaccel_command *cmd)
 	if (cmd->head.kind == NNACCEL_DO_EXECUTE) {
 		ctx->executions++;
 		/*
-		 * If the device time is unknown (U64_MAX), the time for which the worker had the
-		 * command is added instead.
+		 * If the device time is unknown (U64_MAX), add the time for which the worker had
+		 * the command.
 		 */
 		ctx->device_ns += min(cmd->device_ns, took_ns);
 		nnaccel_count(NNACCEL_EXECUTIONS_TOTAL, 1);
@@ -278,7 +278,8 @@ static int nnaccel_commit_add_fence(struct nnaccel_session *session,
 }
 
 /*
- * Ends the command that the worker names in its commit, or waits for the commit's fence to end it.
+ * Ends the command that the worker names in its commit, or waits until the commit's fence ends the
+ * command.
  */
 static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_session_commit *arg,
 			  struct nnaccel_answer *answer)

@@ -59,7 +59,7 @@ static inline void nnaccel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t s
 #define nnaccel_devnode_device		const struct device
 #endif
 
-/* nnaccel_bus_type is the type of a bus, which is const since 6.4. */
+/* nnaccel_bus_type is a bus type, which is const since Linux 6.4. */
 #if KERNEL_VERSION(6, 4, 0) > LINUX_VERSION_CODE
 #define nnaccel_bus_type	struct bus_type
 #else
@@ -122,8 +122,8 @@ static void name(struct io_tw_req req, io_tw_token_t token)			\
 
 /*
  * Returns whether the io_uring of a command polls for completions. Since 7.0 IO_URING_F_IOPOLL is
- * not set for every command of such an io_uring. The macro nnaccel_shmem_file() creates a shmem
- * file whose memory is accounted in advance.
+ * not set for every command of an io_uring that polls for completions. The macro
+ * nnaccel_shmem_file() creates a shmem file whose memory is accounted in advance.
  */
 #if KERNEL_VERSION(7, 0, 0) > LINUX_VERSION_CODE
 #define nnaccel_uring_polls(ioucmd, issue_flags)	((issue_flags) & IO_URING_F_IOPOLL)

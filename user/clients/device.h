@@ -15,12 +15,12 @@ enum { MAX_DEVICES = 8 };
 struct devices {
 	const ANeuralNetworksDevice *list[MAX_DEVICES];
 	uint32_t count;
-	_Atomic(int) dynamic;	/* 1 + result of devices_have_dynamic(); 0 until called */
+	_Atomic(int) dynamic;	/* result of devices_have_dynamic() + 1; 0 before the first call */
 };
 
 /*
  * Adds the device called `name`, unless `devices` already has the device. Returns false if no
- * device has this name.
+ * device has the name.
  */
 bool devices_add(struct devices *devices, const char *name);
 bool device_is_cpu(const ANeuralNetworksDevice *device);

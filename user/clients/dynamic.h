@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GEMM operations of the project's own extension, which devices may lack. The weights of these
+ * GEMM operations of the project's own extension, which devices may lack. The weights of the GEMM
  * operations have 8 bits. The activations are float32, and are quantised when the operation runs.
  */
 #ifndef NN_CLIENTS_DYNAMIC_H

@@ -358,7 +358,8 @@ static enum nn_status allocate(struct nna_buffer *b, const struct role_list *lis
 	if (status)
 		return status;
 	/*
-	 * Drop the scales, because they belong to the model, which may be freed before the buffer.
+	 * Drop the scales, because the scales belong to the model, which may be freed before the
+	 * buffer.
 	 */
 	memset(&b->initial.extra, 0, sizeof(b->initial.extra));
 	if (!nn_operand_merge_dims(&b->initial, desc->rank, desc->dims))
@@ -603,7 +604,7 @@ static enum nn_status hold(struct nna_buffer_uses *uses, struct nna_device *devi
 	return NN_OK;
 }
 
-/* Checks that the buffer's contents fit input `index`. The caller holds the lock. */
+/* Checks that the buffer's contents fit input `index`. The caller holds b->lock. */
 static enum nn_status check_input(struct nna_buffer *b, struct nnaccel_arg *arg, uint32_t index,
 				  struct nn_error *err)
 {
@@ -620,7 +621,7 @@ static enum nn_status check_input(struct nna_buffer *b, struct nnaccel_arg *arg,
 	return NN_OK;
 }
 
-/* Checks that the buffer fits output `index`. The caller holds the lock. */
+/* Checks that the buffer fits output `index`. The caller holds b->lock. */
 static enum nn_status check_output(struct nna_buffer *b, const struct nnaccel_arg *arg,
 				   uint32_t index, struct nn_error *err)
 {
@@ -659,7 +660,7 @@ enum nn_status nna_buffers_in(struct nna_buffer_uses *uses, struct nna_device *d
 	return status;
 }
 
-/* Records the shape of an output's contents in the buffer. The caller holds the lock. */
+/* Records the shape of an output's contents in the buffer. The caller holds b->lock. */
 static void note_output(struct nna_buffer *b, bool success, const struct nnaccel_shape *shape,
 			bool *again)
 {
@@ -684,8 +685,8 @@ void nna_buffers_out(struct nna_buffer_uses *uses, const struct nna_request *req
 {
 	*again = false;
 	/*
-	 * An execution that failed with NN_INVALID_ARGUMENT most likely never began. If such an
-	 * execution began, the kernel knows the buffer's state.
+	 * An execution that failed with NN_INVALID_ARGUMENT most likely never began. If the
+	 * execution began nevertheless, the kernel knows the buffer's state.
 	 */
 	if (status == NN_INVALID_ARGUMENT)
 		return;

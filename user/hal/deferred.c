@@ -25,7 +25,7 @@ struct nna_deferred {
 	_Atomic(uint64_t) executions;
 	/* number of executions after which to save the model; NEVER while a thread saves */
 	_Atomic(uint64_t) next;
-	bool is_last;	/* the next save is the last; only the thread sets is_last */
+	bool is_last;	/* the next save is the last; only the saving thread sets is_last */
 	pthread_mutex_t lock;		/* protects the fields that follow */
 	pthread_t thread;
 	pid_t process;	/* process in which the thread runs; a forked child has no such thread */
@@ -119,10 +119,7 @@ void nna_deferred_executed(struct nna_prepared_model *prepared)
 	if (atomic_fetch_add_explicit(&deferred->executions, 1, memory_order_relaxed) + 1 < next ||
 	    !atomic_compare_exchange_strong(&deferred->next, &next, NEVER))
 		return;
-	/*
-	 * The lock waits for another caller that may still be starting the thread of the previous
-	 * save.
-	 */
+	/* Another caller may hold the lock while it starts the thread of the previous save. */
 	pthread_mutex_lock(&deferred->lock);
 	join_thread(deferred);
 	deferred->has_thread = start_thread(deferred);

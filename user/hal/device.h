@@ -51,7 +51,7 @@ struct nna_device {
 	pthread_mutex_t buffers_lock;
 	struct nna_buffer **buffers;
 	uint32_t buffers_size;
-	uint32_t first_free;		/* first free entry; all before it are used */
+	uint32_t first_free;		/* index of the first free entry */
 
 	/*
 	 * The fetched answers of fenced executions. A thread takes fences_lock only while it holds
@@ -60,9 +60,10 @@ struct nna_device {
 	pthread_mutex_t fences_lock;
 	struct nna_fence *fences;
 
-	pthread_mutex_t bursts_lock;	/* a thread that takes it holds no other lock */
+	/* a thread takes bursts_lock only while it holds no other lock */
+	pthread_mutex_t bursts_lock;
 	struct nna_burst *bursts;
-	struct nna_watcher watcher;	/* notices that a burst's worker has ended */
+	struct nna_watcher watcher;	/* thread that notices the end of a burst's worker */
 };
 
 /* Calls ioctl() of the device. Returns 0, or -1 with errno. */
@@ -74,7 +75,7 @@ void nna_device_put(struct nna_device *device);
 /*
  * Returns whether this process opened the device. In a forked child the kernel rejects all calls on
  * the device. In a forked child, threads that exist only in the parent may hold the device's locks.
- * So functions that free objects take no lock in a child.
+ * In a child, functions that free objects therefore take no lock.
  */
 bool nna_device_is_ours(const struct nna_device *device);
 

@@ -74,7 +74,7 @@ struct call {
 	bool is_done, is_abandoned;
 	int error;			/* errno, or 0 if there is an answer */
 	struct direct_answer answer;
-	uint8_t *payload;		/* in a malloc()ed block, after a struct direct_answer */
+	uint8_t *payload;		/* in a malloc()ed block after a struct direct_answer */
 };
 
 struct slot {
@@ -85,7 +85,7 @@ struct slot {
 struct burst {
 	struct burst *next;
 	uint32_t number, session;
-	int fd, alive;	/* ends of a pipe: `fd` reports EPOLLHUP when `alive` is closed */
+	int fd, alive;	/* ends of a pipe; `fd` reports EPOLLHUP when `alive` is closed */
 	int file;			/* of the regions */
 	struct nnaccel_burst_status *status;
 	struct slot *slots;
@@ -1298,8 +1298,8 @@ static struct call *call_of(const struct nnaccel_submit *s)
 }
 
 /*
- * Returns whether work of kind `kind` may start a new session, because it needs no existing model
- * or burst.
+ * Returns whether work of kind `kind` may start a new session: true if the work needs no existing
+ * model or burst.
  */
 static bool wants_session(uint32_t kind)
 {

@@ -233,8 +233,8 @@ static enum nn_status ask_supported(struct nna_device *device, const struct sent
 }
 
 /*
- * Replaces a memory that could not be imported by a truncated file, which the engine cannot read,
- * as it cannot read the original memory.
+ * Replaces a memory that could not be imported by a truncated file, because the engine can read
+ * neither the memory nor the file.
  */
 static enum nn_status make_unreachable(struct nna_device *device, uint64_t size,
 				       struct nna_memory **memory, struct nn_error *err)

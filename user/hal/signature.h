@@ -13,8 +13,8 @@
 struct nna_signature_operand {
 	/*
 	 * The device's description of an extension's type; NULL for a type of the NNAPI. For an
-	 * extension's type, `operand` has a type with elements of one byte: TENSOR_QUANT8_ASYMM or
-	 * BOOL.
+	 * extension's type, `operand` has a type with elements of one byte (TENSOR_QUANT8_ASYMM or
+	 * BOOL).
 	 */
 	const struct nn_device_extension_item *type;
 	struct nn_operand operand;

@@ -14,9 +14,9 @@
 struct nna_submission {
 	struct nna_prepared_model *prepared;
 	struct nna_execute_options options;
-	struct nna_request request;	/* the request; the submission owns the arrays */
+	struct nna_request request;	/* request, whose arrays the submission owns */
 	struct nna_call call;
-	bool was_past;			/* the deadline had passed when the entry was prepared */
+	bool was_past;	/* the deadline had passed when the submission queue entry was prepared */
 	struct nnaccel_submit submit;
 };
 

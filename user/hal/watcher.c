@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The watcher is a thread of each device. When a burst ends, the watcher wakes the threads that
- * wait for the burst's rings. The kernel reports the end of a burst by EPOLLHUP.
+ * Each device has a thread, the watcher. When a burst ends, the watcher wakes the threads that wait
+ * for the burst's rings. The kernel reports the end of a burst by EPOLLHUP.
  */
 #include <errno.h>
 #include <signal.h>

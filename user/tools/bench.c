@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel bench: in one run measures a model on the device and on the CPU by the runtime itself,
- * and compares the outputs. Each measurement runs in its own process, because runtimes do not free
- * all threads and memory.
+ * nnaccel bench: measures a model on the device and, by the runtime itself, on the CPU, and
+ * compares the outputs. Each measurement runs in its own process, because runtimes do not free all
+ * threads and memory.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -68,7 +68,7 @@ struct results {
 	struct difference difference;
 	/* runs per second, by number of clients and number of threads */
 	double rate[SIDES][MAX_LIST][MAX_LIST];
-	/* State of a load: the clients become ready, run the model, and end. */
+	/* The clients of a load measurement become ready, run the model, and end. */
 	_Atomic unsigned int ready, failed;
 	_Atomic bool go, stop;
 	_Atomic uint64_t done;

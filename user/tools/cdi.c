@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel cdi: describes the devices in the format of the Container Device Interface: the nodes and
- * libraries that a container gets from its host.
+ * nnaccel cdi: describes the devices in the format of the Container Device Interface, so that
+ * containers get nodes and libraries from the host.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -2,8 +2,8 @@
 /*
  * A model of the NNAPI under construction. The builder records operands and operations, and can
  * drop all that were recorded after a mark. The function builder_compile() makes an
- * ANeuralNetworksModel of all operations, builder_ask() of some operations. If memory runs out,
- * `failed` is set, and all later calls for the builder fail.
+ * ANeuralNetworksModel of all operations; builder_ask() makes one of some operations. If memory
+ * runs out, `failed` is set, and all later calls for the builder fail.
  */
 #ifndef NN_LOWER_BUILDER_H
 #define NN_LOWER_BUILDER_H

@@ -19,10 +19,11 @@ struct constants {
 	uint64_t size;			/* size of the largest placeholder */
 	bool tried;
 	ANeuralNetworksMemory *memory;
-	uintptr_t start, end;		/* addresses of the mapping; for placeholders 0 and size */
+	/* begin and end address of the mapping; 0 and the size for placeholders */
+	uintptr_t start, end;
 };
 
-/* Returns the memory that contains a value; NULL if no memory does. */
+/* Returns the memory that contains a value; NULL if no memory contains the value. */
 const ANeuralNetworksMemory *constants_find(struct constants *constants, const void *data,
 					    uint64_t size, uint64_t *offset);
 void constants_free(struct constants *constants);

@@ -62,7 +62,7 @@ void refuse(struct lowering *t, const char *format, ...) __attribute__((format(p
 #define REFUSED_IF(t, condition, ...) \
 	((t)->refused || ((condition) && (refuse(t, __VA_ARGS__), true)))
 
-/* The name of an OperandCode, for messages. */
+/* Returns the name of an OperandCode, for messages. */
 const char *nnapi_type_name(int32_t type);
 
 /* ---- shapes ---- */
@@ -130,8 +130,8 @@ uint32_t zeros(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t 
 /* Makes an omitted optional operand of the type of `like`. */
 uint32_t omitted(struct lowering *t, uint32_t like, uint32_t rank);
 /*
- * Returns the elements from `first` on as a matrix [rows, columns]. The matrix is a constant if x
- * is a constant.
+ * Returns the elements of x from `first` on as a matrix [rows, columns]. The matrix is a constant
+ * if x is a constant.
  */
 uint32_t rows_from(struct lowering *t, uint32_t x, uint64_t first, uint32_t rows,
 		   uint32_t columns);
@@ -196,7 +196,10 @@ uint32_t selected(struct lowering *t, uint32_t mask, uint32_t a, uint32_t b);
 /* Emits an elementwise operation with broadcasting to a shape, whose rank may be above 4. */
 uint32_t broadcast(struct lowering *t, int32_t type, uint32_t a, const struct shape *as,
 		   uint32_t b, const struct shape *bs, const struct shape *shape);
-/* Emits an operation like broadcast(); the result has the type of `like`, unless `like` is bool. */
+/*
+ * Emits an operation as broadcast() does, but with a result of the type of `like`, unless `like` is
+ * bool.
+ */
 uint32_t broadcast_like(struct lowering *t, int32_t type, uint32_t a, const struct shape *as,
 			uint32_t b, const struct shape *bs, const struct shape *shape,
 			uint32_t like);

@@ -138,8 +138,8 @@ uint32_t is_place(struct lowering *t, uint32_t at, const uint32_t dims[3]);
 /* Converts negative indices, which count from an axis's end, to indices from the start. */
 uint32_t from_start(struct lowering *t, uint32_t at, int64_t size);
 /*
- * Sets output 0 to one-hot vectors along an axis that input 0 lacks: `on` at the indices `at`, and
- * `off` elsewhere.
+ * Sets output 0 to one-hot vectors along an axis that input 0 lacks: the elements are `on` at the
+ * indices `at`, and `off` elsewhere.
  */
 void set_one_hot(struct lowering *t, uint32_t at, int64_t axis, int64_t depth, uint32_t like,
 		 float on, float off);

@@ -28,8 +28,8 @@ int64_t constant_count(struct lowering *t, uint32_t index);
 int64_t *ints_in(struct lowering *t, uint32_t index, int64_t *count);
 float *floats_of_count(struct lowering *t, uint32_t index, int64_t count);
 /*
- * Reads exactly `count` constant numbers. If the input does not have these numbers, rejects the
- * node with a message that contains `what`, and returns NULL.
+ * Reads exactly `count` constant numbers. If the input does not have exactly `count` constant
+ * numbers, rejects the node with a message that contains `what`, and returns NULL.
  */
 int64_t *ints_of_count(struct lowering *t, uint32_t index, const char *what, int64_t count);
 /* Reads the constant index of an axis, or rejects the node and returns 0. */

@@ -33,7 +33,7 @@ struct compiled {
 	pthread_mutex_t lock;		/* protects the bursts */
 	ANeuralNetworksBurst **bursts;	/* bursts that no run is using */
 	uint32_t burst_count, burst_room;
-	uint32_t users;			/* runs that use the model; under the program's lock */
+	uint32_t users;	/* number of runs that use the model; protected by the program's lock */
 	bool stands_in;			/* compiled for the CPU, which replaces failed devices */
 	bool dropped;			/* removed from the list; its last user frees the model */
 	struct compiled *next;

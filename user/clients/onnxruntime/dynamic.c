@@ -54,7 +54,7 @@ static bool has_constant_weights(const struct graph *graph, const struct node *p
 
 /* The nodes of a pattern from the GEMM on, which reads the output of the node `quantise`. */
 struct chain {
-	const struct node *cast, *mul;	/* NULL if the product yields float */
+	const struct node *cast, *mul;	/* `cast` and `mul` are NULL if the product yields float */
 	const struct node *scale;	/* node that multiplies the scales */
 	struct dynamic_node what;
 	/* last node of the pattern: the product, the Mul, or the Add of a bias */
@@ -87,7 +87,7 @@ static bool find_chain(const struct graph *graph, const struct node *quantise,
 	uint32_t scale, bias;
 
 	/*
-	 * The inputs of MatMulIntegerToFloat: A, B, scales of A and B, zero points of A and B,
+	 * MatMulIntegerToFloat has the inputs A, B, scales of A and B, zero points of A and B, and
 	 * bias.
 	 */
 	if (is_microsoft(product, "MatMulIntegerToFloat"))

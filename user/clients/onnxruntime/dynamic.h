@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Patterns of nodes that become one operation. In a dynamically quantised model, a GEMM is a
- * pattern: DynamicQuantizeLinear, MatMulInteger or ConvInteger with constant weights, Cast, Mul by
- * the product of both scales and, optionally, Add of a constant bias. ONNX Runtime's optimiser may
- * have replaced all nodes of this pattern by DynamicQuantizeMatMul, or all except
+ * pattern of nodes: DynamicQuantizeLinear, MatMulInteger or ConvInteger with constant weights,
+ * Cast, Mul by the product of both scales and, optionally, Add of a constant bias. ONNX Runtime's
+ * optimiser may have replaced all nodes of the GEMM pattern by DynamicQuantizeMatMul, or all except
  * DynamicQuantizeLinear by MatMulIntegerToFloat. The pattern of a dynamically quantised GEMM
  * becomes one operation of the project's own extension, or a float operation with dequantised
  * weights. The nodes of GELU are another pattern, and become one operation if the devices have
@@ -18,9 +18,10 @@
 struct dynamic_node {
 	/* LAST: the node's translator translates the whole pattern */
 	enum { NO_PART, SILENT, LAST } part;
-	/* First node of the pattern: DynamicQuantizeLinear, or the first node of GELU. */
+	/* First node of the pattern: DynamicQuantizeLinear for a GEMM, any first node for GELU. */
 	const struct node *quantise;
-	const struct node *product;		/* NULL for GELU; set, as later fields, for LAST */
+	/* NULL for GELU; like the fields below, set only for LAST */
+	const struct node *product;
 	uint32_t scales;			/* value of the weights' scales, or NO_VALUE */
 	uint32_t zeros;				/* value of the zero points, or NO_VALUE */
 	uint32_t bias;				/* graph value of the bias, or NO_VALUE */

@@ -78,7 +78,7 @@ static OrtStatus *fuse(struct ep *ep, const struct graph *graph, const struct pa
 	return status;
 }
 
-/* Returns whether a graph's name differs from the main graph's; false if a name is unknown. */
+/* Returns whether a graph's name differs from the main graph's name; false if a name is unknown. */
 static bool is_named_otherwise(const struct ort *ort, const OrtGraph *graph)
 {
 	OrtAllocator *allocator;
@@ -101,8 +101,8 @@ static bool is_named_otherwise(const struct ort *ort, const OrtGraph *graph)
 
 /*
  * Returns whether a graph is the inner graph of a node. ONNX Runtime asks about inner graphs before
- * outer graphs, and does not tell the parent nodes of inner graphs. So a graph counts as inner if
- * it uses values of an outer graph, or if its name is not the main graph's.
+ * outer graphs, and does not report the parent nodes of inner graphs. A graph therefore counts as
+ * inner if it uses values of an outer graph, or if its name is not the main graph's name.
  */
 static bool is_inner(const struct ep *ep, const OrtGraph *from, const struct graph *graph)
 {

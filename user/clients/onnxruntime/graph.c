@@ -266,8 +266,8 @@ static bool read_node(struct graph *graph, struct node *node)
 }
 
 /*
- * Treats the values that a node's inner graphs use like outputs of the graph that contains the
- * node.
+ * Marks the values that inner graphs of a node use as if they were outputs of the graph that
+ * contains the node.
  */
 static bool count_implicit(struct graph *graph, const struct node *node)
 {

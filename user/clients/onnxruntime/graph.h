@@ -20,7 +20,10 @@ struct value {
 	const void *data;		/* of a constant */
 	size_t size;
 	void *owned;			/* the copy, if `data` was copied */
-	struct node *producer;	/* NULL for an input, a constant, or a value of another graph */
+	/*
+	 * node that computes the value; NULL for an input, a constant, or a value of another graph
+	 */
+	struct node *producer;
 	uint32_t consumers;		/* number of node inputs in this graph that use the value */
 	struct node *consumer;		/* one of them */
 	bool is_output;			/* of the graph */

@@ -51,7 +51,10 @@ struct row {
 
 /* ---- the index's part ---- */
 
-/* Prepares a statement and binds its first three values: `number`, `hash` and `other`. */
+/*
+ * Prepares a statement and binds `number`, `hash` and `other` as the statement's first three
+ * values.
+ */
 static sqlite3_stmt *prepare(struct blob_store *store, const char *sql, int64_t number,
 			     const uint8_t *hash, int64_t other)
 {
@@ -161,8 +164,8 @@ static void remove_file(struct blob_store *store, int64_t file)
 }
 
 /*
- * Marks a file for deletion after the transaction of the index is committed. If memory runs out,
- * the file stays, without an entry, until the store is opened again.
+ * Marks a file for deletion after the commit of the index's transaction. If memory runs out, the
+ * file stays, without an entry, until the store is opened again.
  */
 static void remove_later(struct blob_store *store, int64_t file)
 {
@@ -218,8 +221,8 @@ static bool write_file(int folder, int64_t file, const char *bytes, uint64_t siz
 
 	file_name(name, file);
 	/*
-	 * Delete a file with this name instead of overwriting it, because another process may have
-	 * mapped it.
+	 * Delete an existing file instead of overwriting the file, because another process may have
+	 * mapped the file.
 	 */
 	unlinkat(folder, name, 0);
 	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -324,7 +327,8 @@ static void verify(struct blob_work *work)
 }
 
 /*
- * Hashes an entry and writes the entry's file. The hashes get into the index by blob_store_end().
+ * Hashes an entry and writes the entry's file. The function blob_store_end() writes the hashes to
+ * the index.
  */
 static void write_entry(struct blob_work *work)
 {
@@ -400,16 +404,16 @@ bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[
 		cache_index_is_current(store->index) && !find(store, uid, key, &row));
 }
 
-/* The entries of a put's user, and of all users, except the entry that the put replaces. */
+/* SQL for the entries of a put's user, and of all users, except the entry that the put replaces. */
 #define OF_USER "FROM plan WHERE uid = ?1 AND key <> ?2"
 #define OF_ALL "FROM plan WHERE uid <> ?1 OR key <> ?2"
 #define SUMS "SELECT count(*), coalesce(sum(model_size + data_size), 0) "
 #define FIRST(entries) "SELECT file, model_size + data_size " entries " ORDER BY used LIMIT 1"
 
 /*
- * Removes the least recently used entries, until number and size of the user's entries, or of all
- * entries, are within the limits with the new entry. Reads the numbers and sizes from the index
- * only once.
+ * Removes the least recently used entries of the user, or of all users, until the remaining entries
+ * and the new entry are within the limits of number and size. Reads the numbers and sizes from the
+ * index only once.
  */
 static bool make_room(struct blob_store *store, const struct blob_work *work, bool of_all)
 {
@@ -434,8 +438,9 @@ static bool make_room(struct blob_store *store, const struct blob_work *work, bo
 
 /*
  * Returns a number that no file ever had. The index records the number before the file is made, so
- * that no other keeper uses it. A new index would start with 1, but running puts and `verified` may
- * still have numbers of the old index. So next_file() skips numbers up to `last_file`.
+ * that no other keeper uses the number. A new index would start with 1, but running puts and
+ * `verified` may still have numbers of the old index. The function next_file() therefore skips
+ * numbers up to `last_file`.
  */
 static int64_t next_file(struct blob_store *store)
 {
@@ -449,8 +454,8 @@ static int64_t next_file(struct blob_store *store)
 }
 
 /*
- * Makes room for a put and returns the number of the put's file, or -1. Runs in one transaction:
- * the caller's, or else a new transaction.
+ * Makes room for a put and returns the number of the put's file, or -1. Uses the transaction that
+ * the caller has begun, or else a new transaction.
  */
 static int64_t make_room_and_name(struct blob_store *store, const struct blob_work *work)
 {
@@ -472,8 +477,8 @@ static int64_t make_room_and_name(struct blob_store *store, const struct blob_wo
 
 /*
  * Adds an entry, unless the index changed after the file got its number. A changed index may belong
- * to another engine, or be a new index that did not give out the number. A key that another worker
- * of the user has already added is not an error, because an error would roll back the whole
+ * to another engine, or may be a new index in which the number was not reserved. A key that another
+ * worker of the user has already added is not an error, because an error would roll back the whole
  * transaction. An entry of the engine's own store replaces an older entry of the same key.
  */
 static bool publish(struct blob_store *store, const struct blob_work *work)

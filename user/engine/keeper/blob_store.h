@@ -24,7 +24,7 @@ struct blob_limits {
 	uint64_t bytes_per_user;
 };
 
-/* An entry of the cache, whose file has the data part, then the model part. */
+/* An entry of the cache; the entry's file contains the data part, then the model part. */
 struct blob {
 	uint64_t model_size, data_size;
 	uint8_t model_hash[DIGEST_SIZE];
@@ -34,8 +34,8 @@ struct blob {
 struct blob_store;
 
 /*
- * The slow part of a get, a put or a check, and the result of this part. The function
- * blob_work_run() does the slow part. The slow part does not use the store, and takes time
+ * Work of the store that takes long, and the result of the work. The function blob_work_run() does
+ * the slow part of a get, a put or a check. The work does not use the store, and takes time
  * proportional to the entry's size. Any thread may call blob_work_run(), with only one put at a
  * time. After blob_work_run(), blob_store_end() returns the result.
  */
@@ -69,8 +69,8 @@ uint64_t blob_store_user_bytes(const struct blob_store *store);
 
 /*
  * End a transaction that cache_index_begin() has begun. After a commit, blob_store_committed()
- * deletes the files of removed entries. After a rollback, blob_store_rolled_back() keeps these
- * files.
+ * deletes the files of removed entries. After a rollback, blob_store_rolled_back() keeps the files
+ * of removed entries.
  */
 void blob_store_committed(struct blob_store *store);
 void blob_store_rolled_back(struct blob_store *store);
@@ -83,8 +83,9 @@ bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count);
 
 /*
  * Finds a user's entry. Sets *work to the entry's sizes and file, which the caller closes. Returns
- * false if the user has no entry with this key. While the store is open, the checksum of an entry's
- * data part is verified once. If the checksum was not yet verified, `work` verifies it.
+ * false if the user has no entry with the key `key`. While the store is open, the checksum of an
+ * entry's data part is verified once. If the checksum was not yet verified, `work` verifies the
+ * checksum.
  */
 bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
 		    struct blob_work *work);

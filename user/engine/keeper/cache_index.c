@@ -17,7 +17,10 @@
 #include "kit/api/log.h"
 #include "kit/cache/keeper_message.h"
 
-/* Maximum number of rows whose time of use is kept in memory before it is written to the disk. */
+/*
+ * Maximum number of times of use that are kept in memory before all of them are written to the
+ * disk.
+ */
 #define MAX_USES 64
 
 /*
@@ -28,8 +31,8 @@
 
 /*
  * Minimum time between two checks for changes by another connection, because SQLite locks the file
- * to check. Between checks, a cached answer may be for a removed hash. A stale answer is harmless,
- * because this engine had stored the hash.
+ * during a check. Between two checks, a cached answer may be for a removed hash. A stale answer is
+ * harmless, because this engine had stored the hash.
  */
 #define ASK_AGAIN_NS UINT64_C(1000000000)
 
@@ -93,7 +96,10 @@ struct use {
 	uint8_t token[CACHE_TOKEN_SIZE];
 	uint8_t hash[DIGEST_SIZE];
 	int64_t used;
-	/* File number of a plan; 0 for a row of `hash`. A plan has neither token nor hash. */
+	/*
+	 * File number of a plan; 0 for a row of the table `hash`. A plan has neither token nor
+	 * hash.
+	 */
 	int64_t file;
 };
 
@@ -116,7 +122,7 @@ struct cache_index {
 	bool batch_failed;
 	struct user_count *counts;
 	size_t num_counts, count_room;
-	int64_t total;			/* sum of all counts */
+	int64_t total;			/* sum of the counts of all users */
 	bool counted;			/* the counts are valid for data_version `counted_at` */
 	int64_t counted_at;		/* data_version of the database when rows were counted */
 	int64_t known_at;		/* data_version for which `known` is valid */
@@ -139,7 +145,7 @@ static void disconnect(struct cache_index *index)
 }
 
 /*
- * Runs a query that yields one number or text. Sets *answer to this number or text, or to NULL if
+ * Runs a query that yields one number or text. Sets *answer to the number or text, or to NULL if
  * the query yields no row. Returns SQLITE_OK or an error.
  */
 static int ask(sqlite3 *db, const char *query, char **answer)
@@ -225,8 +231,8 @@ static int reset(struct cache_index *index)
 }
 
 /*
- * Makes views for statements: `current` has one row while the index has this engine's version;
- * `usable` has the rows of `plan` that this engine may use.
+ * Makes views for other statements. The view `current` has one row while the index has this
+ * engine's version; the view `usable` has the rows of `plan` that this engine may use.
  */
 static int make_views(struct cache_index *index)
 {
@@ -376,8 +382,8 @@ void cache_index_close(struct cache_index *index)
 }
 
 /*
- * Runs a statement with the values of `use` and, as the fifth, `last`. Returns SQLITE_ROW,
- * SQLITE_DONE or an error.
+ * Runs a statement with the values of `use`, and with `last` as the fifth value. Returns
+ * SQLITE_ROW, SQLITE_DONE or an error.
  */
 static int run(struct cache_index *index, enum statement which, const struct use *use,
 	       int64_t last)
@@ -482,7 +488,7 @@ static bool count_all(struct cache_index *index)
 	return index->counted;
 }
 
-/* Subtracts the number of rows that the last statement removed from the counts of rows. */
+/* Reduces the counts of rows by the number of rows that the last statement removed. */
 static void uncount(struct cache_index *index, int64_t *of_user)
 {
 	int64_t gone = sqlite3_changes(index->db);
@@ -555,8 +561,8 @@ static int store_hash(struct cache_index *index, const struct use *use)
 }
 
 /*
- * Begins a transaction. Also writes the times of use that are kept in memory, because the
- * transaction may remove the least recently used entries.
+ * Begins a transaction. The transaction writes the times of use that are kept in memory, because it
+ * may remove the least recently used entries.
  */
 bool cache_index_begin(struct cache_index *index)
 {

@@ -75,8 +75,8 @@ void cache_index_flush(struct cache_index *index);
 
 /*
  * Returns the database, which the store of plans shares with the index. Returns NULL if there is no
- * database. Also returns NULL if a statement of the current transaction failed. SQLite rolls a
- * failed transaction back, and no statement may run before cache_index_commit().
+ * database, or if a statement of the current transaction failed. SQLite rolls a failed transaction
+ * back, and no statement may run before cache_index_commit().
  */
 struct sqlite3;
 struct sqlite3 *cache_index_db(struct cache_index *index);

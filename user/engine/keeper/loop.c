@@ -76,7 +76,7 @@ struct task {
 	void *bytes;			/* contents of a plan to be written */
 };
 
-/* A worker, or an administrator. */
+/* A client of the keeper: a worker, or an administrator. */
 struct client {
 	uint32_t uid;
 	bool is_admin;
@@ -91,7 +91,8 @@ struct user {
 	uint32_t uid;
 	/* Time at which the user may store the full number of entries again. */
 	uint64_t stores_paid_ns;
-	uint64_t bytes_paid_ns;		/* time of the full number of bytes */
+	/* time at which the user may write the full number of bytes again */
+	uint64_t bytes_paid_ns;
 };
 
 struct queue {
@@ -359,8 +360,8 @@ static void ask_index(struct keep *k, struct task *t)
 
 /*
  * Returns whether a request needs a transaction, which also writes the times of use in memory.
- * CACHE_DROP begins a transaction of its own, and only if the entry exists. So workers cannot cause
- * transactions by dropping missing entries.
+ * CACHE_DROP begins a transaction of its own, and only if the entry exists. Workers therefore
+ * cannot cause transactions by dropping missing entries.
  */
 static bool changes_index(const struct task *t)
 {
@@ -448,7 +449,10 @@ static struct task *take_turn(struct queue *q)
 	return t;
 }
 
-/* Waits at most FLUSH_S for work. Returns one task, or for the index thread all tasks, or NULL. */
+/*
+ * Waits at most FLUSH_S for work. Returns all tasks for the index thread, one task for another
+ * thread, or NULL.
+ */
 static struct task *take_work(struct keep *k, enum queue_kind kind)
 {
 	struct queue *q = &k->queues[kind];
@@ -839,8 +843,8 @@ static void keep_loop(struct keep *k)
 		if (poll(k->fds, k->count, -1) <= 0)
 			continue;
 		/*
-		 * The loop runs backwards, because a client that leaves is replaced by the last
-		 * client.
+		 * The loop runs backwards, because the last client takes the array element of a
+		 * client that leaves.
 		 */
 		for (size_t i = k->count; --i >= FIRST_CLIENT;)
 			if (k->fds[i].revents && !serve_client(k, i))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * nnaccel-keeper: holds the index of the compilation cache and the plans that the engine keeps. The
- * broker starts this program. The keeper reads messages of workers and can access only its own
+ * broker starts nnaccel-keeper. The keeper reads messages of workers and can access only its own
  * folder.
  */
 #define _GNU_SOURCE

@@ -68,7 +68,7 @@ bool sandbox_keep_folder(const char *folder)
 }
 
 static const int calls[] = {
-	/* Open sockets, including those that the broker sends. */
+	/* System calls for open sockets, including sockets that the broker sends. */
 	SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(recvmsg), SCMP_SYS(recvfrom), SCMP_SYS(sendmsg),
 	SCMP_SYS(accept4), SCMP_SYS(shutdown),
 
@@ -83,7 +83,7 @@ static const int calls[] = {
 	SCMP_SYS(fchmod), SCMP_SYS(fchown), SCMP_SYS(fstatfs), SCMP_SYS(getdents64),
 	SCMP_SYS(memfd_create),
 
-	/* Memory, existing threads, and the time. */
+	/* System calls for memory, existing threads, and the time. */
 	SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk), SCMP_SYS(futex),
 	SCMP_SYS(rseq), SCMP_SYS(set_robust_list), SCMP_SYS(sched_yield),
 	SCMP_SYS(sched_getaffinity), SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday),
@@ -91,7 +91,7 @@ static const int calls[] = {
 	SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(getuid), SCMP_SYS(geteuid),
 	SCMP_SYS(restart_syscall),
 
-	/* Signals, and the end of the process. */
+	/* System calls for signals, and for the end of the process. */
 	SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigaction),
 	SCMP_SYS(sigaltstack), SCMP_SYS(exit), SCMP_SYS(exit_group),
 };

@@ -48,7 +48,7 @@ static void set_value(struct nnx_operand *x, const struct nn_tensor *t)
 
 /*
  * Fills in the structure that describes a run to a plug-in. Unless `computes` is set, outputs have
- * no value, and inputs have a value only if the plug-in needs it for shapes.
+ * no value, and inputs have a value only if the plug-in needs the value for shapes.
  */
 static enum nn_status take_run(struct nn_run *r, bool computes, struct nna_engine_plugin_run *run)
 {
@@ -82,8 +82,8 @@ static enum nn_status take_run(struct nn_run *r, bool computes, struct nna_engin
 }
 
 /*
- * Infers the outputs' shapes by the plug-in. The caller must merge the inferred shapes with the
- * shapes in the model.
+ * Calls the plug-in to infer the outputs' shapes. The caller must merge the inferred shapes with
+ * the shapes in the model.
  */
 static enum nn_status op_infer(struct nn_run *r)
 {

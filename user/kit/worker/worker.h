@@ -47,8 +47,8 @@ enum {
 	WORKER_EXIT_FAILURE = 1,	/* a log line tells why the worker failed */
 	WORKER_EXIT_BUS_ERROR = 2,
 	/*
-	 * The last plug-in was rejected. Only a worker that tests plug-ins exits with
-	 * WORKER_EXIT_REFUSED.
+	 * The last plug-in in the worker's arguments was rejected. Only a worker that tests
+	 * plug-ins exits with WORKER_EXIT_REFUSED.
 	 */
 	WORKER_EXIT_REFUSED = 3,
 	WORKER_EXIT_WAITS = 4,		/* the tested plug-in needs an extension that is missing */
@@ -65,8 +65,8 @@ enum isolation {
 	/* The worker has its own user, pid, mount, net, ipc, uts and cgroup namespaces. */
 	ISOLATE_USERNS = 0,
 	/*
-	 * The worker has the namespaces of ISOLATE_USERNS except a user namespace. The broker must
-	 * be root; the worker then drops root's privileges.
+	 * The worker has the namespaces of ISOLATE_USERNS except a user namespace. With
+	 * ISOLATE_ROOT the broker must be root, and the worker drops root's privileges.
 	 */
 	ISOLATE_ROOT = 1,
 	/* The worker has no namespaces; only seccomp protects the file system. */

@@ -27,7 +27,7 @@ struct camera {
 
 struct camera_frame {
 	uint32_t index;			/* of its buffer */
-	uint32_t sequence;		/* number of earlier frames */
+	uint32_t sequence;		/* number of frames that the camera captured before */
 };
 
 /*

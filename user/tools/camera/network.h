@@ -21,7 +21,7 @@ struct network {
 /*
  * Builds an NNAPI model from `model`, for the device with the given name. `model` has one subgraph,
  * no pools, and an image as its only input. Returns NN_DEVICE_UNAVAILABLE if the device does not
- * exist or lacks operations. The caller must call network_close() in any case.
+ * exist or lacks operations. Even after a failure the caller must call network_close().
  */
 enum nn_status network_open(struct network *network, const struct nn_model *model,
 			    const char *device, struct nn_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads the kernel's counters of this process. The counters show whether the process can have read
- * frames, and how many of the frames' files workers received.
+ * frames, and how many files with frames the workers received.
  */
 #ifndef NN_CAMERA_OUTSIDE_H
 #define NN_CAMERA_OUTSIDE_H

@@ -40,8 +40,8 @@ struct reader {
 /*
  * Builds the network for frames of the given size. The filters are computed from the glyphs without
  * training. A digit's filter yields the mean of the cell's pixels where the digit has ink, minus
- * the mean of the cell's other pixels. For the matching digit, light or dark, the magnitude of the
- * filter's result is the cell's full contrast; for other digits it is less.
+ * the mean of the cell's other pixels. If a light or dark digit matches the filter, the magnitude
+ * of the filter's result is the cell's full contrast; other digits yield less.
  */
 void reader_init(struct reader *reader, const struct glyphs *glyphs, uint32_t width,
 		 uint32_t height);

@@ -18,7 +18,10 @@ struct sheet {
 	uint8_t *pixels;		/* RGB */
 };
 
-/* Returns NN_OUT_OF_MEMORY if memory runs out. The caller must call sheet_free() in any case. */
+/*
+ * Returns NN_OUT_OF_MEMORY if memory runs out. Even after a failure the caller must call
+ * sheet_free().
+ */
 enum nn_status sheet_init(struct sheet *sheet, uint32_t frame_width, uint32_t frame_height,
 			  struct nn_error *err);
 void sheet_free(struct sheet *sheet);

@@ -29,7 +29,7 @@ struct stroke {
 
 struct shape {
 	uint32_t label;
-	struct stroke strokes[DIGIT_STROKES];	/* strokes, of which unused ones have count 0 */
+	struct stroke strokes[DIGIT_STROKES];	/* strokes; an unused stroke has count 0 */
 };
 
 struct outline {

@@ -18,7 +18,8 @@ const struct net_layer net_layers[NET_LAYERS] = {
 
 struct net_span net_span(const struct net_layer *layer, uint32_t o)
 {
-	uint32_t start = o * layer->stride;	/* first row (or column) in the padded image */
+	/* row (or column) of the padded image at which the filter begins */
+	uint32_t start = o * layer->stride;
 	struct net_span s = { 0, layer->filter, 0 };
 
 	if (start < layer->pad)

@@ -146,8 +146,8 @@ static uint32_t finish(struct builder *b, int32_t type, struct nn_operand output
 }
 
 /*
- * Adds an operation's scalar parameters, which follow the operation's tensors, in the order of the
- * NNAPI.
+ * Adds an operation's scalar parameters, which follow the operation's tensors and have the order
+ * that the NNAPI defines.
  */
 static void add_parameters(struct builder *b, const struct net_layer *l)
 {

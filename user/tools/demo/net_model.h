@@ -28,7 +28,7 @@ struct net_model {
 	uint64_t values[NET_PARAMS / 2 + NET_OPERANDS * 2];
 };
 
-/* Builds the model of the network, which is quantised if `quant` is not NULL. */
+/* Builds the model of the network; the model is quantised if `quant` is not NULL. */
 void net_model_init(struct net_model *net, const float *params, const struct net_quant *quant);
 
 /* Return the sizes in bytes of the model's input and output, and convert an image to the input. */

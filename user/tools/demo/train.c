@@ -39,8 +39,8 @@ static double exp_negative(double x)
 }
 
 /*
- * Sets biases to 0, and weights to uniform random numbers whose variance lets the outputs of each
- * layer have the variance of the inputs.
+ * Sets biases to 0, and weights to uniform random numbers, scaled so that a layer's outputs have
+ * the variance of its inputs.
  */
 static void initialise(struct trainer *t, struct random *r)
 {

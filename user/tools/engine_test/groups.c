@@ -143,7 +143,7 @@ static void try_form(struct test *t, struct row *row, const struct nn_op *op, co
 	}
 }
 
-/* Forms of operations on tensors with more than 65,536 elements. */
+/* Operations on tensors with more than 65,536 elements. */
 static const struct form large_forms[] = {
 	{ "ADD", "X[3,149,151] =[3,149,151] i:0 > X" },
 	{ "CONV_2D", "X[1,65,65,16] W[16,1,1,16] B[16] i:2 i:1 i:1 i:0 b:0 > X" },
@@ -668,7 +668,7 @@ void group_many_models(struct test *t)
 struct thread {
 	pthread_t id;
 	struct test *t;
-	struct test own;	/* test without time limits of calls */
+	struct test own;	/* test on the device of `t`, without time limits of calls */
 	struct vector *v;
 	/* model that the thread executes; NULL if the thread itself prepares a model */
 	struct nna_prepared_model *model;
@@ -757,7 +757,8 @@ void group_threads(struct test *t)
 
 struct client {
 	pthread_t id;
-	struct test test;		/* test with the client's own file of the device */
+	/* test with a file of the device that this client has opened */
+	struct test test;
 	const struct vector *v;
 	enum outcome outcome;
 	char reason[REASON];
@@ -778,7 +779,7 @@ static void *run_client(void *arg)
 	status = nna_device_open(c->test.target.path, &c->test.target.device, &err);
 	if (!status)
 		status = nna_device_get_info(c->test.target.device, &info, &err);
-	/* Wait until all clients exist, so that all clients exist at the same time. */
+	/* Wait for the other clients, so that the engine has all clients at the same time. */
 	atomic_fetch_sub(&waiting, 1);
 	while (atomic_load(&waiting))
 		sched_yield();

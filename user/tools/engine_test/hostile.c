@@ -32,7 +32,8 @@ enum spoiled {
 static const struct {
 	const char *what;
 	enum nn_status status;
-	bool may_fail;	/* true if GENERAL_FAILURE is also right, because operations may fail */
+	/* true if GENERAL_FAILURE is also right, because the operation itself may fail */
+	bool may_fail;
 } spoils[NUM_SPOILED] = {
 	[ONE_INPUT_LESS] = { "an input is missing", NN_INVALID_ARGUMENT, false },
 	[ONE_INPUT_MORE] = { "one input too many", NN_INVALID_ARGUMENT, false },
@@ -431,7 +432,7 @@ static void damage(int file, uint32_t round)
 		bytes[i] = (uint8_t)random_bits();
 	if (round % 8 == 7 && !ftruncate(file, (off_t)at))
 		return;
-	/* Make many of the offsets aligned, or choose an offset near the beginning of the file. */
+	/* In every second round, choose the beginning of the file or an aligned offset. */
 	if (round % 2)
 		at = round % 4 == 1 ? 0 : at / 8 * 8;
 	if (pwrite(file, bytes, size - at < sizeof(bytes) ? size - at : sizeof(bytes), (off_t)at) < 0)
@@ -679,8 +680,8 @@ void group_deadlines(struct test *t)
 #define CLIENTS_DEATHS 8
 
 /*
- * Runs one vector in another process, or (kill_ns not 0) all tests until the process is killed.
- * Returns how long the process ran.
+ * If kill_ns is 0, runs one vector in another process; otherwise runs all tests in another process
+ * until the process is killed. Returns how long the process ran.
  */
 static uint64_t run_client(const struct test *t, char *file, uint64_t kill_ns)
 {

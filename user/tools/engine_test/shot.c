@@ -15,7 +15,7 @@
 #define GAP 64
 #define POISON 0xa5
 
-/* Alignment of arguments, which is only the size of a number. */
+/* Alignment of arguments: no more than the size of a number. */
 #define UNALIGNED 4
 
 /* Places the arguments in memory from `begin` on, and returns the end of the last argument. */

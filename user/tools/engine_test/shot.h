@@ -12,7 +12,8 @@
 
 struct shot {
 	const struct vector *v;
-	struct nna_memory *memories[2];	/* memories of inputs and of outputs, or one for both */
+	/* memories of inputs and of outputs, or one memory for both */
+	struct nna_memory *memories[2];
 	uint32_t num_memories;
 	uint8_t *in, *out;		/* mapped */
 	uint64_t in_size, out_size;

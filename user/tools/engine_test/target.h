@@ -18,7 +18,8 @@ struct target {
 	char folder[64], socket[96];
 	/* Process of the engine's program, which leads a process group; 0 without a program. */
 	pid_t pid;
-	struct nna_device *device;	/* NULL if the device is not open, as after a death */
+	/* NULL if the device is not open, as after the engine's death */
+	struct nna_device *device;
 };
 
 /*
@@ -38,8 +39,8 @@ bool target_recover(struct target *t);
 
 /*
  * Limits the time of calls until target_unguard(), which returns whether the calls exceeded the
- * limit. At the limit, the engine's program is killed, so that the calls return. If there is no
- * program, this process ends with a message at the limit.
+ * limit. At the time limit, the engine's program is killed, so that the calls return. If this
+ * process did not start the engine, this process ends with a message at the time limit.
  */
 void target_guard(struct target *t, const char *what);
 /*

@@ -21,7 +21,7 @@ struct row {
 
 struct test {
 	struct target target;
-	/* set to run more tests; set to run fewer operations and graphs */
+	/* is_full: run more tests; is_brief: run fewer operations and graphs */
 	bool is_full, is_brief;
 	uint32_t hangs;			/* number of hanging calls; MOST_HANGS end the test */
 	struct nn_device_info info;

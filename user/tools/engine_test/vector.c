@@ -533,7 +533,8 @@ uint32_t vector_size(const struct vector *v)
 struct cut {
 	struct nn_operand *operands;
 	struct nn_operation *operations;
-	uint32_t *indices;	/* operand indices: the operations', then inputs and outputs */
+	/* operand indices: first of all operations, then of the inputs and outputs */
+	uint32_t *indices;
 	uint32_t *numbers;	/* new index of each old operand; UINT32_MAX: operand dropped */
 	uint32_t num_indices;
 };

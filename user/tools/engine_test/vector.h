@@ -57,7 +57,9 @@ struct vector *vector_large(const struct vector *v);
 struct vector *vector_vary(const struct vector *v, uint64_t seed);
 struct vector *vector_sibling(const struct vector *v, uint64_t seed);
 
-/* Makes a vector, with random inputs, from the operations of a model for which `remain` is true. */
+/*
+ * Makes a vector, with random inputs, from those operations of a model for which `remain` is true.
+ */
 struct vector *vector_cut(const struct nn_model *model, const bool *remain, const char *name);
 
 void vector_free(struct vector *v);

@@ -117,8 +117,8 @@ void leaky_relu_op(struct lowering *t)
 }
 
 /*
- * Translates PRelu. The slope may be broadcast to the input's shape, but not the input to the
- * slope's.
+ * Translates PRelu. The slope may be broadcast to the input's shape, but the input cannot be
+ * broadcast to the slope's shape.
  */
 void prelu_op(struct lowering *t)
 {

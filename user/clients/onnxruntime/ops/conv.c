@@ -226,14 +226,13 @@ void qlinear_conv_op(struct lowering *t)
 /* ---- transposed ---- */
 
 /*
- * Maximum number of groups of a transposed convolution, of which each becomes a separate
- * convolution.
+ * Maximum number of groups of a transposed convolution; each group becomes a separate convolution.
  */
 enum { MOST_GROUPS = 64 };
 
 /*
- * Computes the padding and the output size of a transposed convolution. If the node has the output
- * size, the padding follows from this size.
+ * Computes the padding and the output size of a transposed convolution. If the node has the
+ * attribute output_shape, the padding follows from output_shape.
  */
 static void transposed_window(struct lowering *t, struct window *w, const struct shape *shape)
 {
