@@ -4,11 +4,11 @@
  * memory, without the kernel. This file implements the lifetime of bursts, their mappings and their
  * slots.
  *
- * A burst dies under ctx->lock when its file or its context is closed or the session ends. First
- * the status page reports the death, then poll() returns EPOLLHUP. If devices of a dead worker
- * still use the memory of slots, the status page and poll() report the death only after the
- * devices' use, or after a limited time. The kernel wakes no futexes of rings; client and worker
- * have to wake their own threads.
+ * A burst dies under ctx->lock when the burst's file is closed, the context is closed, or the
+ * session ends. First the status page reports the death, then poll() returns EPOLLHUP. If devices
+ * of a dead worker still use the memory of slots, the status page and poll() report the death only
+ * after the devices' use, or after a limited time. The kernel wakes no futexes of rings; client and
+ * worker have to wake their own threads.
  */
 
 #include <linux/anon_inodes.h>

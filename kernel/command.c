@@ -159,8 +159,8 @@ bool nnaccel_command_lose(struct nnaccel_command *cmd)
 
 /*
  * Kills a worker that takes too long, unless the worker is the client itself. Returns the process
- * id of the worker if this call killed the worker, the negative process id if the worker lost the
- * session, and else 0.
+ * id of a worker that this call killed, the negative process id of a worker that lost the session,
+ * and otherwise 0.
  */
 static pid_t nnaccel_command_overdue(struct nnaccel_command *cmd)
 {
@@ -575,7 +575,7 @@ bool nnaccel_command_is_served(const struct nnaccel_command *cmd)
 		return nnaccel_buffer_is_served(cmd);
 	if (nnaccel_command_wants_engine(cmd))
 		return session && session->mm;
-	/* While a model is alive, the worker that prepared it is attached. */
+	/* While a model is alive, the worker that prepared the model is attached. */
 	return cmd->model->session;
 }
 
@@ -687,8 +687,8 @@ void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	/*
-	 * If the worker waited for the command's fences, it may not have noticed that a fence
-	 * failed.
+	 * If the worker waited for the command's fences, the worker may not have noticed that a
+	 * fence failed.
 	 */
 	if (!error && nnaccel_command_has_failed(cmd))
 		error = -EREMOTEIO;

@@ -17,7 +17,7 @@ enum nnaccel_command_state {
 	NNACCEL_COMMAND_WAITING,
 	NNACCEL_COMMAND_QUEUED,
 	NNACCEL_COMMAND_IN_FLIGHT,
-	NNACCEL_COMMAND_FENCED,	/* answered; a hardware fence ends the command */
+	NNACCEL_COMMAND_FENCED,	/* the worker has answered; a hardware fence ends the command */
 	NNACCEL_COMMAND_LOST,	/* the worker is dead, but its devices still use the memory */
 	NNACCEL_COMMAND_ENDING,	/* exporters are being notified of the access's end */
 	NNACCEL_COMMAND_DONE,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: answers of the worker. The module copies each answer, validates it against its
+ * nnaccel: answers of the worker. The module copies each answer, validates the copy against the
  * command, and ends the command.
  */
 
@@ -433,8 +433,8 @@ static bool nnaccel_commit_is_valid(const struct nnaccel_ucmd *ucmd,
  * nnaccel_session_commit_ioctl() - Implements NNACCEL_SESSION_COMMIT
  * @ucmd: the ioctl
  *
- * If a signal interrupts the fetch after the commit, the restarted call reads a cookie of 0, so it
- * does not commit a second time.
+ * If a signal interrupts the fetch after the commit, the restarted call reads a cookie of 0, so the
+ * call does not commit a second time.
  *
  * Return: 0, -EINVAL, -EACCES, -ENOENT, -ECANCELED, -EFAULT, -ENOMEM, or the error of
  * nnaccel_fetch_next().

@@ -116,9 +116,9 @@ void nnaccel_grant_revoke_fds(struct nnaccel_session *session)
  * @offset: offset in the file, in bytes
  * @writable: the mapping may be written, now or after mprotect()
  *
- * The function clears VM_SHARED and VM_MAYWRITE of a read-only mapping, as mmap() does if the
- * file is open read-only. Without these flags memfd seals do not count the mapping as writable, and
- * remap_file_pages() cannot make it writable.
+ * The function clears VM_SHARED and VM_MAYWRITE of a read-only mapping, as mmap() does if the file
+ * is open read-only. Without VM_SHARED and VM_MAYWRITE, memfd seals do not count the mapping as
+ * writable, and remap_file_pages() cannot make the mapping writable.
  *
  * Return: 0 or the error of the file's mmap().
  */

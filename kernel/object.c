@@ -17,8 +17,8 @@
 /* The properties of each type of object. */
 static const struct {
 	/*
-	 * The limit of objects of this type per context; NULL for submissions, whose commands are
-	 * limited.
+	 * Maximum number of objects of the type in a context; NULL for submissions, because their
+	 * commands are limited.
 	 */
 	const unsigned int *limit;
 	/* Bytes charged for an object: the structure, the notice, an xarray node, and files. */

@@ -184,7 +184,7 @@ int nnaccel_pool_finish(struct nnaccel_ucmd *ucmd, size_t size, struct nnaccel_p
  * Besides max_pool_bytes, a pool's length has two limits: its array of pages must fit vmalloc(),
  * and its grant must fit the range of mmap() offsets.
  *
- * Return: true if a pool may have this length.
+ * Return: true if a pool may have the given length.
  */
 bool nnaccel_pool_may_have(u64 length)
 {

@@ -443,8 +443,8 @@ int nnaccel_command_depend(struct nnaccel_command *cmd, u64 fds, u32 num_fds)
 	}
 	cmd->num_named = num_fds;
 	/*
-	 * Collect the fences of the memory once, at submission: fences that are added later may
-	 * wait for this command.
+	 * Collect the fences of the memory once, at submission: fences that are added after
+	 * submission may wait for the command.
 	 */
 	for (i = 0; i < cmd->head.num_grants; i++) {
 		struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;

@@ -29,7 +29,7 @@ struct nna_buffer {
 	uint32_t num_roles;
 	struct nnaccel_role *roles;
 
-	/* protects the fields that follow; not held during ioctls that copy */
+	/* lock for the fields that follow; not held during ioctls that copy */
 	pthread_mutex_t lock;
 	uint32_t kernel_id;
 	uint64_t capacity;
@@ -69,8 +69,8 @@ static enum nn_status kernel_alloc(const struct nna_buffer *b, uint64_t capacity
 }
 
 /*
- * Allocates a larger kernel buffer; the caller holds the lock. The contents are lost, so the caller
- * must write new contents.
+ * Allocates a larger kernel buffer; the caller holds the lock. The old contents are lost, so the
+ * caller must write new contents.
  */
 static enum nn_status grow(struct nna_buffer *b, uint64_t size, struct nn_error *err)
 {

@@ -21,20 +21,21 @@
 #include "slots.h"
 #include "submit.h"
 
-/* Initial number of elements of an array. */
+/* Initial number of elements of an array that grows on demand. */
 #define FIRST_ROOM 16
 
 struct nna_burst {
 	struct nna_device *device;
 	struct nna_prepared_model *prepared;
-	struct nna_burst *next, *previous;	/* protected by the device's bursts_lock */
+	/* neighbours in a list that the device's bursts_lock protects */
+	struct nna_burst *next, *previous;
 	int fd;
 	struct nn_rings rings;
 	struct nn_region doorbell;
 	struct nna_slots slots;
 
-	atomic_flag busy;		/* set by the thread that uses the fields that follow */
-	bool broken;			/* the rings are corrupt, so nothing uses them any more */
+	atomic_flag busy;	/* flag set by the thread that uses the fields that follow */
+	bool broken;	/* true: the rings are corrupt, so nothing uses the rings any more */
 	struct nn_ring ring;
 	struct nnaccel_datum *datums;	/* [capacity] */
 	uint32_t capacity;

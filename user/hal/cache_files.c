@@ -30,9 +30,9 @@ static enum nn_status fail_errno(const char *what, int error, struct nn_error *e
 }
 
 /*
- * Opens the file of a handle again. Locks belong to an open file description, and the caller's
- * description may be in use for another model. If the file cannot be opened, returns a duplicate of
- * the caller's handle.
+ * Opens the file of a handle a second time. Locks belong to an open file description, and the
+ * caller's description may be in use for another model. If the file cannot be opened, returns a
+ * duplicate of the caller's handle.
  */
 static int open_again(int fd)
 {

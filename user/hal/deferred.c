@@ -23,12 +23,15 @@ struct nna_deferred {
 	int fds[NNA_MAX_CACHE_FILES];	/* duplicates of the caller's handles: model files first */
 	struct nna_cache cache;		/* of these handles */
 	_Atomic(uint64_t) executions;
-	/* number of executions after which to save the model; NEVER while a thread saves */
+	/*
+	 * number of executions after which to save the model; NEVER while a thread saves the model
+	 */
 	_Atomic(uint64_t) next;
 	bool is_last;	/* the next save is the last; only the saving thread sets is_last */
-	pthread_mutex_t lock;		/* protects the fields that follow */
+	pthread_mutex_t lock;		/* lock for the fields that follow */
 	pthread_t thread;
-	pid_t process;	/* process in which the thread runs; a forked child has no such thread */
+	/* process in which the saving thread runs; a forked child does not have the thread */
+	pid_t process;
 	bool has_thread;
 };
 

@@ -42,7 +42,8 @@ struct nna_device {
 	uint32_t info_of;
 	uint32_t extensions_of;
 	struct nn_device_info info;
-	struct nna_extensions *extensions;	/* newest list; NULL if none is known yet */
+	/* newest list of extensions; NULL if no list is known yet */
+	struct nna_extensions *extensions;
 
 	/*
 	 * The buffers, indexed by token, from 1; free entries are NULL. A thread takes buffers_lock

@@ -38,14 +38,14 @@ struct object {
 	struct object *next;
 	uint32_t id;
 	enum object_kind kind;
-	bool has_id;			/* the object is not destroyed yet */
-	unsigned int uses;	/* number of references: by id, models, slots, commands */
+	bool has_id;			/* true: the object is not destroyed yet */
+	unsigned int uses;	/* number of references: by the id, models, slots and commands */
 	/* number of the session whose engine has the pool, the model or the buffer's layout */
 	uint32_t session;
 	/* a pool */
 	int file;
 	uint32_t prot;
-	bool is_own;			/* allocated by this device, so can be exported */
+	bool is_own;	/* true: the pool was allocated by this device, so it can be exported */
 	uint64_t offset, length;
 	/* a model */
 	struct object **held;
@@ -72,7 +72,7 @@ struct call {
 	struct nnaccel_cmd_role *roles;
 	const void *attributes;
 	bool is_done, is_abandoned;
-	int error;			/* errno, or 0 if there is an answer */
+	int error;			/* errno of the call, or 0 if there is an answer */
 	struct direct_answer answer;
 	uint8_t *payload;		/* in a malloc()ed block after a struct direct_answer */
 };
@@ -95,12 +95,12 @@ struct burst {
 struct direct {
 	struct sockaddr_un address;
 	pid_t process;	/* process that opened the device; calls of a forked child are refused */
-	pthread_mutex_t lock;		/* protects the fields that follow */
+	pthread_mutex_t lock;		/* lock for the fields that follow */
 	pthread_cond_t changed;
 	uint32_t session;		/* number of the connection, from 1 */
 	bool is_connected, is_ending;
 	int commands, memory;		/* -1: never connected */
-	bool has_reader;		/* the reader thread exists and must be joined */
+	bool has_reader;		/* true: the reader thread exists and must be joined */
 	pthread_t reader;
 	uint64_t cookies, executions;
 	uint32_t ids, burst_numbers;
@@ -232,8 +232,8 @@ static void *read_answers(void *arg)
 }
 
 /*
- * Closes a dead connection. The caller holds the lock; disconnect() releases the lock while it
- * waits for the reader thread.
+ * Closes a dead connection. The caller holds d->lock; disconnect() releases d->lock while it waits
+ * for the reader thread.
  */
 static void disconnect(struct direct *d)
 {

@@ -15,8 +15,8 @@
 #define SMALL_POOLS	8
 
 /*
- * The state of an execution's call. The arrays args, shapes and pools are in `small` if they fit,
- * or in one heap block.
+ * The state of an execution's call. The arrays args, shapes and pools are in `small` if the arrays
+ * fit, and otherwise in one heap block.
  */
 struct nna_call {
 	const struct nna_prepared_model *prepared;
@@ -26,7 +26,7 @@ struct nna_call {
 	struct nnaccel_shape *shapes;
 	uint32_t *pools;
 	void *block;
-	void *attributes;		/* encoded by the first nna_call_translate() */
+	void *attributes;		/* attributes that the first nna_call_translate() encoded */
 	size_t attributes_size;
 	struct nna_buffer_uses buffers;
 	struct {
@@ -39,8 +39,8 @@ struct nna_call {
 
 /*
  * Copies a caller's request and options (NULL: the defaults) to this library's versions. The caller
- * calls nna_take_request() before the other functions. Returns NN_INVALID_ARGUMENT if a structure's
- * size is not valid.
+ * calls nna_take_request() before the other functions of execute.h. Returns NN_INVALID_ARGUMENT if
+ * a structure's size is not valid.
  */
 enum nn_status nna_take_request(struct nna_request *ours, const struct nna_request *request,
 				struct nn_error *err);

@@ -220,8 +220,8 @@ void nna_fences_forget(struct nna_device *device)
 }
 
 /*
- * Fetches the result of the execution that a file represents, or copies the stored result if it was
- * fetched before. Returns 0 or an errno; EINPROGRESS if the execution has not ended.
+ * Fetches the result of the execution that a file represents, or copies the result if the library
+ * has already stored the result. Returns 0 or an errno; EINPROGRESS if the execution has not ended.
  */
 static int look_up(struct nna_device *device, int fd, struct end *e)
 {

@@ -11,7 +11,7 @@ struct nna_memory {
 	uint32_t pool;
 	bool is_imported;
 	int prot;			/* of <sys/mman.h> */
-	atomic_bool has_slots;		/* the memory may be in the slots of a burst */
+	atomic_bool has_slots;		/* true: the memory may be in the slots of a burst */
 	uint64_t offset;		/* offset of the memory's first byte in the pool */
 	uint64_t size;
 	/*

@@ -328,7 +328,7 @@ struct nna_preparation {
 	struct nna_device *device;	/* held */
 	uint32_t id;	/* id of the submission; 0 if the work has ended or was never submitted */
 	int error;			/* errno with which the submission ended, or 0 */
-	bool was_past;			/* the deadline had passed before the submission */
+	bool was_past;			/* true: the deadline had passed before the submission */
 	struct nnaccel_prepare work;
 	char message[NNACCEL_MAX_MESSAGE];
 	struct nna_prepare_options options;
@@ -572,7 +572,7 @@ void nna_preparation_free(struct nna_preparation *p)
 	if (p->id)
 		nna_drop(p->device, p->id);
 	else if (!p->error && !p->work.out_status)
-		nna_drop(p->device, p->work.out_model);	/* the caller never got the model */
+		nna_drop(p->device, p->work.out_model);	/* drop a model that the caller never got */
 	nna_signature_free(p->signature);
 	nna_device_put(p->device);
 	free(p);

@@ -56,7 +56,10 @@ static const struct nn_device_extension_item *find_type(const struct nn_device_e
 	return NULL;
 }
 
-/* Returns the device's description of an extension's type; NULL if the device has no such type. */
+/*
+ * Returns the device's description of an extension's type; NULL if the device does not have the
+ * type.
+ */
 static const struct nn_device_extension_item *
 find_extension_type(const struct nn_model *model, const struct nn_device_extension *extensions,
 		    uint32_t num_extensions, int32_t type)

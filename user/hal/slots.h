@@ -19,10 +19,10 @@ struct nna_slot {
 };
 
 struct nna_slots {
-	pthread_mutex_t lock;		/* held by a thread that changes the table */
+	pthread_mutex_t lock;		/* lock, held by a thread that changes the table */
 	/* Slots, hashed by memory; after a collision a slot is in the next free entry. */
 	struct nna_slot *table;
-	uint32_t size;			/* a power of two, or 0 */
+	uint32_t size;			/* size of the table: a power of two, or 0 */
 	uint32_t taken;			/* number of entries that hold or have held a memory */
 	uint32_t count;			/* number of entries that hold a memory */
 };

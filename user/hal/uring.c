@@ -16,7 +16,8 @@ struct nna_submission {
 	struct nna_execute_options options;
 	struct nna_request request;	/* request, whose arrays the submission owns */
 	struct nna_call call;
-	bool was_past;	/* the deadline had passed when the submission queue entry was prepared */
+	/* true: the deadline had passed when the submission queue entry was prepared */
+	bool was_past;
 	struct nnaccel_submit submit;
 };
 

@@ -24,7 +24,7 @@ struct ANeuralNetworksModel {
 	/* Number of references: the application's, and one for each object made from the model. */
 	atomic_uint references;
 	bool finished;
-	bool invalid;	/* finishing failed, so the model can only be freed */
+	bool invalid;	/* true: finishing failed, so the model can only be freed */
 	bool relaxed;
 
 	uint32_t num_operands;
@@ -38,7 +38,8 @@ struct ANeuralNetworksModel {
 	struct nn_operand *operands;
 	/* large constant of each operand, or NULL; finishing the model copies the constants */
 	const void **large_values;
-	struct nn_operation *operations;	/* operations in the order of adding */
+	/* operations of the model, in the order of their addition */
+	struct nn_operation *operations;
 	const uint32_t *inputs;
 	const uint32_t *outputs;
 	uint8_t *values;			/* small constants */
@@ -73,8 +74,8 @@ static inline const struct nn_operand *model_output(const ANeuralNetworksModel *
 
 /*
  * Takes a reference to a model. Each compilation holds a reference, so the application may free the
- * model before the compilation. The parameter is const, because a new reference changes nothing
- * that callers see.
+ * model before it frees the compilation. The parameter is const, because a new reference changes
+ * nothing that callers see.
  */
 const ANeuralNetworksModel *model_get(const ANeuralNetworksModel *model);
 void model_put(const ANeuralNetworksModel *model);

@@ -15,7 +15,7 @@ struct observer {
 
 /*
  * Sets the observer, whose functions later compilations and executions call; NULL removes the
- * observer. The caller still owns the structure.
+ * observer. The caller still owns *observer.
  */
 void observer_set(const struct observer *observer);
 

@@ -13,7 +13,7 @@
 struct step {
 	const ANeuralNetworksDevice *device;
 	struct graph graph;
-	const uint32_t *inputs;		/* inputs as operand indices in the whole graph */
+	const uint32_t *inputs;	/* the step's inputs, as operand indices in the whole graph */
 	const uint32_t *outputs;
 	/* the operations' indices in the whole graph; NULL for all operations */
 	const uint32_t *operations;
@@ -23,7 +23,7 @@ struct step {
 	 * fails.
 	 */
 	struct prepared *fallback;
-	struct trace_step *trace;	/* sums for the report (trace.h), or NULL */
+	struct trace_step *trace;	/* the step's sums for the report (trace.h), or NULL */
 };
 
 /* The memory in which an execution stores an operand of the whole graph. */

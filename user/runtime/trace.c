@@ -46,7 +46,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
  * change.
  */
 static struct {
-	char path[PATH_MAX];		/* "%p" stands for the process's number */
+	char path[PATH_MAX];		/* In the path, "%p" stands for the process's number */
 	char text[1 << 16];
 	size_t used;
 	/*

@@ -73,7 +73,7 @@ struct step;
 
 /*
  * Returns the sums of a new step for the report; NULL if no report is wanted or memory runs out.
- * Call trace_new_step() for all steps of a model before any step of another model.
+ * Call trace_new_step() for all steps of a model before the call for any step of another model.
  */
 struct trace_step *trace_new_step(const struct step *step, uint32_t number, uint32_t num_steps);
 

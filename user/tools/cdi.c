@@ -36,8 +36,8 @@ static void print_node(const char *name, bool first)
 }
 
 /*
- * Reads the name of a device's engine. Returns false if the engine has no name, or if the engine's
- * name is a number or "all", which name other entries.
+ * Reads the name of a device's engine. Returns false if the engine has no name, or if the name is a
+ * number or "all", because numbers and "all" name other entries.
  */
 static bool read_name(const char *device, char name[64])
 {

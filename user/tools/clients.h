@@ -8,7 +8,10 @@
 
 #define CLIENT_NAME_SIZE 16
 
-/* A function that gets one open file of a process; `fdinfo` is at the file's beginning. */
+/*
+ * Type of a function that gets one open file of a process; reading `fdinfo` starts at the file's
+ * beginning.
+ */
 typedef void client_file_fn(void *arg, const char *pid, FILE *fdinfo);
 
 /*

@@ -164,8 +164,8 @@ static bool run_frame(struct demo *d, uint64_t index, uint32_t *next)
 	if (camera_get(&d->camera, &frame, &d->err))
 		return false;
 	/*
-	 * A slow camera may draw the same number into two frames; the second frame is then not a
-	 * skipped frame.
+	 * A slow camera may draw the same number into two frames, so only a number above the
+	 * expected number shows skipped frames.
 	 */
 	if (index && (int32_t)(frame.sequence - *next) > 0)
 		d->skipped += frame.sequence - *next;

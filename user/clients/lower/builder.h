@@ -28,8 +28,8 @@ struct operand {
 	uint32_t channel;
 	const void *data;		/* data of a constant; in the arena or the graph */
 	size_t size;
-	bool in_file;			/* the data may be in a file that struct constants maps */
-	bool omitted;			/* a constant without a value */
+	bool in_file;	/* true: the data may be in a file that struct constants maps */
+	bool omitted;			/* true: a constant without a value */
 	/* For a view: 1 + the number of the operand whose elements are viewed; otherwise 0. */
 	uint32_t view_of;
 };

@@ -15,7 +15,7 @@
 #define CONSTANTS_LEAST 1024
 
 struct constants {
-	bool placeholders;		/* zeros replace the values of constants */
+	bool placeholders;		/* true: zeros replace the values of constants */
 	uint64_t size;			/* size of the largest placeholder */
 	bool tried;
 	ANeuralNetworksMemory *memory;

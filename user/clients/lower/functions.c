@@ -27,9 +27,9 @@ uint32_t elu_of(struct lowering *t, uint32_t x, float alpha)
 }
 
 /*
- * erf(x) = 1 - (a1 k + ... + a5 k^5) exp(-x^2), k = 1 / (1 + p x), x >= 0. The error of this erf is
- * at most 1.5e-7. The source of erf is formula 7.1.26 of Abramowitz and Stegun, Handbook of
- * Mathematical Functions.
+ * erf(x) = 1 - (a1 k + ... + a5 k^5) exp(-x^2), k = 1 / (1 + p x), x >= 0. The error of this
+ * approximation of erf is at most 1.5e-7. The source of erf is formula 7.1.26 of Abramowitz and
+ * Stegun, Handbook of Mathematical Functions.
  */
 static uint32_t erf_of_magnitude(struct lowering *t, uint32_t x)
 {
@@ -91,8 +91,8 @@ uint32_t cos_of(struct lowering *t, uint32_t x)
 
 /*
  * atan(x) = x (1 + a1 x^2 + ... + a8 x^16) up to 1, pi / 2 - atan(1 / x) beyond. The error of this
- * arctangent is at most 2e-8. The source of atan is formula 4.4.49 of Abramowitz and Stegun,
- * Handbook of Mathematical Functions.
+ * approximation of arctan is at most 2e-8. The source of atan is formula 4.4.49 of Abramowitz and
+ * Stegun, Handbook of Mathematical Functions.
  */
 uint32_t atan_of(struct lowering *t, uint32_t x)
 {

@@ -5,9 +5,9 @@
  * calls refuse() with the reason. After refuse() the functions of this header do nothing for the
  * node, so translators need not check the functions' results.
  *
- * A value of rank 0 is an operand of shape [1]. If a value has more than four dimensions, its
- * operand has the leading dimensions merged. The function view() makes operands with the same
- * elements in another shape. An int64 value becomes an int32 operand.
+ * A value of rank 0 is an operand of shape [1]. The operand for a value of more than four
+ * dimensions merges the value's leading dimensions. The function view() makes operands with the
+ * same elements in another shape. An int64 value becomes an int32 operand.
  */
 #ifndef NN_LOWER_H
 #define NN_LOWER_H
@@ -37,7 +37,7 @@ struct lowering {
 	char reason[200];
 	/* Number of multiplications; number of elements for a node that does not multiply. */
 	uint64_t work;
-	uint64_t written;		/* elements that operations except RESHAPE write */
+	uint64_t written;	/* number of elements that operations except RESHAPE write */
 	int32_t fused;			/* FuseCode of the node's arithmetic */
 	const struct devices *devices;	/* devices to ask; NULL if none */
 	/* `code` and `function` come from the node's row in the plug-in's table of operators. */

@@ -34,7 +34,7 @@ static uint32_t permuted_by_one(struct lowering *t, uint32_t x, int rank, int *p
 	return x;
 }
 
-/* Transposes x, after it merges dimensions that stay adjacent and drops dimensions of size 1. */
+/* Merges dimensions of x that stay adjacent, drops dimensions of size 1, and then transposes x. */
 uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, const int *order)
 {
 	int groups[MAX_RANK], rank = 0, place[MAX_RANK], to[MAX_RANK];

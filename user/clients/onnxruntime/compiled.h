@@ -18,7 +18,7 @@ struct port {
 	int type;			/* enum onnx_type */
 	struct shape shape;
 	int64_t count;
-	size_t size;			/* bytes of the model's operand */
+	size_t size;			/* size of the model's operand in bytes */
 	void *data;			/* data of a constant output, in the output's type */
 };
 
@@ -34,18 +34,18 @@ struct compiled {
 	ANeuralNetworksBurst **bursts;	/* bursts that no run is using */
 	uint32_t burst_count, burst_room;
 	uint32_t users;	/* number of runs that use the model; protected by the program's lock */
-	bool stands_in;			/* compiled for the CPU, which replaces failed devices */
-	bool dropped;			/* removed from the list; its last user frees the model */
+	bool stands_in;	/* true: the model runs on the CPU, which replaces failed devices */
+	bool dropped;	/* true: removed from the list; the last user frees the model */
 	struct compiled *next;
 };
 
 /*
  * Translates a graph for inputs of certain shapes and compiles it. `shapes` has the shape of each
- * input, and after these a second shape for each input. If the model is compiled for an input's
- * values, the dimensions of the input's second shape are these values; otherwise the second shape
- * has rank -1. `in` and `out` are the graph's values that are the inputs and outputs of a run. On
- * failure returns NULL with a message, and sets *result to the devices' ResultCode, or to NO_ERROR
- * if the devices did not cause the failure.
+ * input, followed by a second shape for each input. If the model is compiled for an input's values,
+ * the dimensions of the input's second shape are these values; otherwise the second shape has rank
+ * -1. `in` and `out` are the graph's values that are the inputs and outputs of a run. On failure
+ * returns NULL with a message, and sets *result to the devices' ResultCode, or to NO_ERROR if the
+ * devices did not cause the failure.
  */
 struct compiled *compiled_new(const struct graph *graph, const struct options *options,
 			      const struct devices *devices, const struct shape *shapes,

@@ -15,15 +15,16 @@ const char said_by[] = "onnxruntime: ";
 
 struct ep {
 	/*
-	 * the first field, because ONNX Runtime's pointer to `api` is also the pointer to struct ep
+	 * `api` is the first field, because ONNX Runtime's pointer to `api` is also the pointer to
+	 * struct ep
 	 */
 	struct ort_ep api;
 	const struct ort *ort;		/* owned by the factory, which outlives this object */
 	char *name;
 	struct options options;
 	struct devices devices;
-	bool compiled;			/* set once this provider has claimed parts of a graph */
-	bool told;			/* set once the number of nodes was reported */
+	bool compiled;			/* true: this provider has claimed parts of a graph */
+	bool told;			/* true: the number of nodes was reported */
 	/* Counters over all graphs so far; `numbers` is the number of the next part. */
 	uint32_t nodes, taken, parts, numbers;
 };

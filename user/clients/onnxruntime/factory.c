@@ -14,7 +14,10 @@
 #define EXPORT __attribute__((visibility("default")))
 
 struct factory {
-	/* the first field, because ONNX Runtime's pointer to `api` is also the factory's pointer */
+	/*
+	 * `api` is the first field, because ONNX Runtime's pointer to `api` is also the factory's
+	 * pointer
+	 */
 	struct ort_ep_factory api;
 	struct ort ort;
 	char *name;

@@ -19,7 +19,7 @@ struct value {
 	uint32_t symbols[MAX_RANK];	/* hash of the name of each unknown dimension, or 0 */
 	const void *data;		/* of a constant */
 	size_t size;
-	void *owned;			/* the copy, if `data` was copied */
+	void *owned;	/* copy of the data, if graph_keep_constants() has copied the data */
 	/*
 	 * node that computes the value; NULL for an input, a constant, or a value of another graph
 	 */
@@ -27,7 +27,7 @@ struct value {
 	uint32_t consumers;		/* number of node inputs in this graph that use the value */
 	struct node *consumer;		/* one of them */
 	bool is_output;			/* of the graph */
-	bool is_outer;			/* the value belongs to an enclosing graph */
+	bool is_outer;			/* true: the value belongs to an enclosing graph */
 };
 
 struct attribute {
@@ -50,7 +50,7 @@ struct node {
 	int version;			/* operator set that introduced the node's definition */
 	uint32_t index;
 	uint32_t in_count, out_count, attribute_count;
-	uint32_t *in, *out;		/* numbers of values; NO_VALUE if omitted */
+	uint32_t *in, *out;		/* numbers of the values; NO_VALUE for an omitted value */
 	struct attribute *attributes;
 	bool has_graphs;		/* control flow */
 };
@@ -64,7 +64,7 @@ struct graph {
 	uint32_t *in, *out;
 	uint32_t value_count, node_count, in_count, out_count;
 	uint32_t value_room;
-	bool is_inner;			/* the graph belongs to a node of another graph */
+	bool is_inner;			/* true: the graph belongs to a node of another graph */
 	uint32_t *slots;		/* hash table of values by name, value_room * 2 slots */
 };
 

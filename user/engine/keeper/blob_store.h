@@ -28,7 +28,8 @@ struct blob_limits {
 struct blob {
 	uint64_t model_size, data_size;
 	uint8_t model_hash[DIGEST_SIZE];
-	bool is_own;	/* the entry belongs to the engine's own store; see cache_index_open() */
+	/* true: the entry belongs to the engine's own store; see cache_index_open() */
+	bool is_own;
 };
 
 struct blob_store;
@@ -40,7 +41,7 @@ struct blob_store;
  * time. After blob_work_run(), blob_store_end() returns the result.
  */
 struct blob_work {
-	bool done;			/* a get is finished; blob_work_run() has nothing to do */
+	bool done;	/* true: a get is finished, and blob_work_run() has nothing to do */
 	uint32_t uid;
 	uint8_t key[DIGEST_SIZE];
 	int64_t number;			/* number of the entry's file */
@@ -49,8 +50,8 @@ struct blob_work {
 	const void *bytes;		/* bytes that a put writes; NULL for a get */
 	int folder;
 	int file;	/* file of a get, open for reading; -1 if there is no file */
-	bool right;	/* the file was written, or the checksum of the file is right */
-	bool in_flight;			/* the store's in_flight counts this put */
+	bool right;	/* true: the file was written, or the checksum of the file is right */
+	bool in_flight;			/* the store's count in_flight includes this put */
 	/* the check of all entries; NULL for a get or a put */
 	struct blob_check *check;
 };

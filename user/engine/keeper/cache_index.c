@@ -117,13 +117,16 @@ struct cache_index {
 	int64_t last_use;
 	struct use uses[MAX_USES];
 	unsigned int num_uses;
-	bool in_batch;			/* the caller has begun a transaction */
-	/* the caller's transaction was rolled back; calls do nothing until the transaction's end */
+	bool in_batch;			/* true: the caller has begun a transaction */
+	/*
+	 * true: the caller's transaction was rolled back; calls do nothing until the transaction's
+	 * end
+	 */
 	bool batch_failed;
 	struct user_count *counts;
 	size_t num_counts, count_room;
 	int64_t total;			/* sum of the counts of all users */
-	bool counted;			/* the counts are valid for data_version `counted_at` */
+	bool counted;	/* true: the counts are valid for data_version `counted_at` */
 	int64_t counted_at;		/* data_version of the database when rows were counted */
 	int64_t known_at;		/* data_version for which `known` is valid */
 	uint64_t asked_ns;		/* time of the last read of data_version */

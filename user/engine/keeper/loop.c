@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * The keeper's process. The main thread reads requests and sends answers, and waits for nothing
- * else. Three other threads do everything that may wait for a disk. The index thread changes the
- * index and the names of files. The index thread takes all waiting requests at once and commits
- * them together. The writing thread writes plans. The verifying thread reads plans to compare their
- * checksums. A worker has one request at a time. If requests wait for the writing or verifying
- * thread, users take turns.
+ * else. Besides the main thread, three threads do everything that may wait for a disk. The index
+ * thread changes the index and the names of files. The index thread takes all waiting requests at
+ * once and commits them together. The writing thread writes plans. The verifying thread reads plans
+ * to compare their checksums. A worker has one request at a time. If requests wait for the writing
+ * or verifying thread, users take turns.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -57,7 +57,7 @@ enum { BROKER, WORK_END, LISTENER, FIRST_CLIENT };
 enum queue_kind { INDEX, WRITE, VERIFY, QUEUES };
 
 /*
- * The stages of a request. A request for a plan passes through both stages, because the index
+ * The stages of a request. A request for a plan passes through BEGIN and FINISH, because the index
  * thread does the request's first and last step.
  */
 enum stage { BEGIN, FINISH };
@@ -80,7 +80,7 @@ struct task {
 struct client {
 	uint32_t uid;
 	bool is_admin;
-	bool is_busy;	/* a task is running for this client; poll() does not watch it */
+	bool is_busy;	/* true: a task runs for this client, so poll() does not watch the client */
 	int memory;			/* memory to which the client writes a plan, or -1 */
 	struct message made_for;	/* request for which the memory was made */
 	struct task task;
@@ -113,7 +113,7 @@ struct keep {
 	size_t count, room;
 	struct user *users;
 	size_t num_users, user_room;
-	pthread_mutex_t lock;		/* protects the queues, `done` and `stop` */
+	pthread_mutex_t lock;		/* lock that protects the queues, `done` and `stop` */
 	struct queue queues[QUEUES];
 	struct task *done;
 	bool stop;
@@ -359,9 +359,9 @@ static void ask_index(struct keep *k, struct task *t)
 }
 
 /*
- * Returns whether a request needs a transaction, which also writes the times of use in memory.
- * CACHE_DROP begins a transaction of its own, and only if the entry exists. Workers therefore
- * cannot cause transactions by dropping missing entries.
+ * Returns whether a request needs a transaction; a transaction also writes the times of use that
+ * are kept in memory. CACHE_DROP begins a transaction of its own, and only if the entry exists.
+ * Workers therefore cannot cause transactions by dropping missing entries.
  */
 static bool changes_index(const struct task *t)
 {
@@ -669,7 +669,7 @@ static int make_memory(const struct message *sizes)
 }
 
 /*
- * Answers a request to store a plan by memory for the plan, unless the user has stored too much
+ * Answers a request to store a plan: sends memory for the plan, unless the user has stored too much
  * lately.
  */
 static void give_memory(struct keep *k, struct client *c)

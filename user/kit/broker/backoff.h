@@ -13,7 +13,7 @@
 
 struct backoff {
 	unsigned int failures;		/* number of failures in a row */
-	uint64_t until_ns;		/* no retry before this time */
+	uint64_t until_ns;		/* time before which no retry may happen */
 };
 
 static inline void backoff_fail(struct backoff *backoff, uint64_t now_ns)

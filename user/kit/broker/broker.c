@@ -78,12 +78,12 @@ struct worker {
 	struct cgroup_leaf leaf;
 	enum worker_state state;
 	bool has_plugins;
-	bool has_cache;	/* the broker has passed the worker's socket to the cache's keeper */
-	bool low;	/* if SERVING: all models of the client have low priority */
+	bool has_cache;	/* true: the broker has passed the worker's socket to the cache's keeper */
+	bool low;	/* if SERVING: true if all models of the client have low priority */
 	uint32_t uid;			/* if SERVING: the client's user */
 	uint64_t context;
-	uint64_t kill_at_ns;		/* when to kill the worker, or NEVER */
-	bool killed;			/* the broker has killed the worker */
+	uint64_t kill_at_ns;		/* time at which to kill the worker, or NEVER */
+	bool killed;			/* true: the broker has killed the worker */
 	struct log_relay log;
 	struct watch on_exit, on_control, on_log;
 	char name[80];			/* worker's name in the log */
@@ -101,12 +101,12 @@ struct broker {
 	struct spawner spawner;
 	struct limits limits;
 	struct waiting waiting;
-	/* when to examine the waiting contexts next; NEVER means only after an epoll event */
+	/* time at which to examine the waiting contexts next; NEVER: only after an epoll event */
 	uint64_t look_at_ns;
 	struct worker *workers;
 	struct backoff starts;		/* backoff for failed starts of workers without plug-ins */
-	uint64_t plugins_at_ns;		/* no worker with plug-ins starts before this time */
-	bool ready;			/* the broker has reported that it is ready */
+	uint64_t plugins_at_ns;		/* time before which no worker with plug-ins starts */
+	bool ready;			/* true: the broker has reported that it is ready */
 	bool stop;
 	int exit_code;
 };
@@ -389,8 +389,8 @@ static void give_up_cache(struct broker *b, struct worker *w)
 }
 
 /*
- * Passes a worker's socket to the keeper. First restarts a dead keeper, unless its last start was
- * too recent.
+ * Passes a worker's socket to the keeper. Restarts a dead keeper first, unless the keeper was
+ * started too recently.
  */
 static bool pass_to_keeper(struct broker *b, const struct worker *w)
 {

@@ -16,8 +16,8 @@
 #include "kit/broker/contexts.h"
 
 /*
- * Maximum number of times that the limit is read if the process moves to another cgroup during each
- * reading.
+ * Maximum number of attempts to read the limit; an attempt fails if the process moves to another
+ * cgroup.
  */
 #define MAX_MOVES 8
 
@@ -41,7 +41,7 @@ static bool read_limit(const char *path, uint64_t *bytes, uint64_t *number)
 		close(file);
 		*bytes = strtoull(text, &end, 10);
 		if (end == text)
-			*bytes = CLIENT_MEMORY_ALL;	/* the file contains "max" */
+			*bytes = CLIENT_MEMORY_ALL;	/* the file memory.max contains "max" */
 		else if (!*bytes)
 			*bytes = 1;			/* set_memory() treats 0 as no limit */
 	}

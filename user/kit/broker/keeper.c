@@ -225,7 +225,7 @@ bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid)
 
 /*
  * Passes the broker's own socket to a new keeper. If no keeper takes the socket, closes the socket,
- * so that the threads at its other end notice that the old keeper has ended.
+ * so that the threads at the socket's other end notice that the old keeper has ended.
  */
 static void pass_own(struct keeper *keeper)
 {

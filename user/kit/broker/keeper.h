@@ -45,7 +45,7 @@ struct keeper {
 	int own;			/* the broker's end of keeper_connect()'s socket, or -1 */
 	int program;
 	int claim;			/* descriptor of the cache's locked folder, or -1 */
-	bool is_taken;			/* another engine has locked the cache's folder */
+	bool is_taken;			/* true: another engine has locked the cache's folder */
 	char version[160];		/* version of the index */
 	uint64_t started_ns;
 };

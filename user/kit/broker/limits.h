@@ -56,14 +56,14 @@ struct limits_user {
 	unsigned int workers;
 	unsigned int crashes;		/* number of crashes in a row */
 	uint64_t last_crash_ns;
-	uint64_t until_ns;	/* because of crashes, the user gets no worker before this time */
+	uint64_t until_ns;	/* time before which the user gets no worker, because of crashes */
 	/* time at which the user may again have LIMITS_BURST new workers at once */
 	uint64_t starts_paid_ns;
 	/* time at which the user may again get LIMITS_REFUSALS refusals without delay */
 	uint64_t refusals_paid_ns;
 	uint64_t logged_ns;		/* time of the last logged refusal */
 	unsigned int unlogged;		/* number of unlogged refusals after logged_ns */
-	uint64_t served_ns;		/* when the user got its last worker */
+	uint64_t served_ns;		/* time at which the user got the last worker */
 	uint64_t seen_ns;
 };
 
@@ -105,7 +105,7 @@ uint64_t limits_release(struct limits *limits, uint32_t uid, bool crashed, uint6
 /* Returns the number of a user's workers. */
 unsigned int limits_workers(const struct limits *limits, uint32_t uid);
 
-/* Returns when a user got its last worker, or 0 if the user never got one or was forgotten. */
+/* Returns when a user got its last worker, or 0 if the user never got a worker or was forgotten. */
 uint64_t limits_served_ns(const struct limits *limits, uint32_t uid);
 
 /*

@@ -18,7 +18,7 @@ struct spawner {
 	uid_t uid;			/* user id that workers run as */
 	gid_t gid;
 	struct worker_options options;	/* options of workers; spawn.c sets `uid` and `gid` */
-	bool allow_none;		/* allow ISOLATE_NONE if no stronger isolation works */
+	bool allow_none;	/* true: allow ISOLATE_NONE if no stronger isolation works */
 };
 
 /* Plug-ins that a new worker loads. */
@@ -26,7 +26,7 @@ struct spawn_plugins {
 	const char *folder;
 	char **files;			/* names of the files, with NULL after the last */
 	unsigned int count;
-	bool probe;			/* the worker only tests the last plug-in, and then ends */
+	bool probe;	/* the worker only tests the last plug-in of the list, and then ends */
 };
 
 /* A started worker. */

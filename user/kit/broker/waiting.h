@@ -20,8 +20,8 @@ enum waiting_whom {
 };
 
 /*
- * For WAITING_GIVES_WAY_NS after its arrival, a context of a user with several contexts gives way
- * to contexts of users with a single context.
+ * For WAITING_GIVES_WAY_NS after its arrival, a context of a user with several contexts waits
+ * behind contexts of users with a single context.
  */
 #define WAITING_GIVES_WAY_NS NS_PER_S
 

@@ -267,8 +267,9 @@ enum nn_status bursts_open(struct bursts *bursts, const struct command *command,
 }
 
 /*
- * Removes a burst for whose requests the watcher waits (is_parked). A burst that a thread serves is
- * only interrupted; the thread then notices that the kernel has marked the burst dead.
+ * Removes a burst for whose requests the watcher waits (is_parked). If a thread serves the burst,
+ * the function only interrupts the thread, which then notices that the kernel has marked the burst
+ * dead.
  */
 void bursts_close(struct bursts *bursts, uint32_t number)
 {

@@ -25,7 +25,7 @@ struct bursts {
 	struct grants *grants;
 	struct models *models;
 	struct tasks *tasks;		/* threads that serve the bursts */
-	/* called after the device was lost; ends the session */
+	/* function called after the device was lost; the function ends the session */
 	void (*lost)(struct bursts *bursts);
 	bool ended;	/* true: the threads that serve bursts must end; protected by `lock` */
 	uint64_t spin_ns;		/* maximum time for which a wait spins */
@@ -33,7 +33,8 @@ struct bursts {
 	atomic_uint serving;		/* number of bursts that threads serve now */
 
 	pthread_mutex_t lock;
-	pthread_cond_t opened;	/* signalled when the first burst has mapped the doorbell */
+	/* condition that is signalled when the first burst has mapped the doorbell */
+	pthread_cond_t opened;
 	struct nn_region doorbell;		/* doorbell page, mapped by the first burst */
 	struct burst *list;
 	unsigned int count;

@@ -18,12 +18,12 @@ struct scratch {
 	struct scratch *next;		/* next element in a list of free scratch memory */
 	struct burst *burst;		/* burst to which the request belongs */
 	uint32_t capacity;
-	bool has_accesses;		/* true if a device also accesses the memory of any slot */
+	bool has_accesses;		/* true if a device uses the memory of any slot */
 	bool is_lost;			/* true if the device was lost during the request */
 	struct nnaccel_datum *datums;
 	struct nn_request request;	/* decoded request; its arrays have `capacity` elements */
 	struct nn_result result;
-	struct nn_error err;		/* reason of the result's error */
+	struct nn_error err;		/* reason of the error in `result` */
 	uint64_t device_ns;		/* execution's time on the device; 0 if unknown */
 	/* array of `capacity` pointers to the mappings of the request's slots */
 	struct mapping **mappings;
@@ -53,7 +53,7 @@ struct executor {
 	struct models *models;
 	struct grants *grants;
 	struct loaded_model *loaded;
-	struct form *form;	/* the model's prepared form that the last request executed */
+	struct form *form;	/* prepared form of the model that the last request used */
 	/* the engine's own functions for bursts, or NULL */
 	const struct nna_engine_burst *of_engine;
 	void *own;			/* the engine's executor */

@@ -50,7 +50,7 @@ static struct {
 	unsigned int bound_s;
 	pthread_mutex_t lock;
 	pthread_cond_t begun;
-	bool sleeps;	/* the watching thread waits for a call; protected by the lock */
+	bool sleeps;	/* true: the watching thread waits for a call; protected by the lock */
 	struct guard_call *calls;	/* list of calls in progress; protected by the lock */
 	sem_t stopped;
 } guard = { .lock = PTHREAD_MUTEX_INITIALIZER };

@@ -18,14 +18,15 @@ struct buffer {
 	uint32_t grant;
 	unsigned int users;
 	bool forgotten;
-	pthread_mutex_t lock;		/* held while the buffer is copied */
+	pthread_mutex_t lock;		/* lock, held while the buffer is copied */
 	void *own;			/* the engine's own object for the buffer */
 	uint64_t capacity;		/* bytes of device memory that models_reserve() counted */
 };
 
 struct buffers {
 	struct models *models;
-	pthread_mutex_t lock;	/* protects the list, and `users` and `forgotten` of each buffer */
+	/* lock that protects the list, and `users` and `forgotten` of each buffer */
+	pthread_mutex_t lock;
 	struct buffer *list;
 };
 

@@ -19,7 +19,7 @@
 
 /* All grants of this process: a list with a struct grants for each client. */
 static struct {
-	/* if `lock` and the lock of a struct grants are both taken, `lock` is first */
+	/* a thread that takes `lock` and the lock of a struct grants takes `lock` first */
 	pthread_mutex_t lock;
 	struct grants *list;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };

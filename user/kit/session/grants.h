@@ -24,7 +24,7 @@ struct mapping {
 	struct mapping *next;
 	void *base;
 	uint64_t length;
-	size_t mapped;		/* `length`, rounded up to whole pages */
+	size_t mapped;		/* the value of `length`, rounded up to whole pages */
 	uint32_t grant;
 	uint32_t prot;		/* NNACCEL_PROT_*, NNACCEL_PROT_SYNC included */
 	/* format of the memory, if `prot` has NNACCEL_PROT_FORMATTED */
@@ -45,7 +45,7 @@ struct grants {
 	const struct nna_engine *engine;
 	int session;
 	int gone;	/* fd, readable when the client has ended; -1 in a process for one client */
-	/* protects the list and all fields of its mappings except `broken` */
+	/* lock that protects the list and all fields of its mappings except `broken` */
 	pthread_mutex_t lock;
 	struct mapping *mappings;
 	bool revoked;		/* true: no memory may be mapped any more; protected by `lock` */

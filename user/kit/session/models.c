@@ -14,7 +14,7 @@
 
 /* The models of all clients of this process: a list with a struct models for each client. */
 static struct {
-	/* if `lock` and the lock of a struct models are both taken, `lock` is first */
+	/* a thread that takes `lock` and the lock of a struct models takes `lock` first */
 	pthread_mutex_t lock;
 	struct models *list;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -463,8 +463,8 @@ void models_put_form(struct models *models, struct loaded_model *loaded, struct 
 
 /*
  * Finds the model whose current form is `prepared`, and replaces the form by `better`. Returns the
- * model, to which it takes a reference, or NULL if the model no longer exists. The caller holds
- * all.lock.
+ * model and takes a reference to the model; returns NULL if the model no longer exists. The caller
+ * holds all.lock.
  */
 static struct loaded_model *exchange(struct models *models, const void *prepared,
 				     struct form *better, struct form **old)

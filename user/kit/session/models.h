@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Decodes, checks and prepares a client's serialised models. A model is stored under its number
- * until the client forgets the model and its last execution has ended.
+ * until the client forgets the model and the model's last execution has ended.
  */
 #ifndef NN_KIT_MODELS_H
 #define NN_KIT_MODELS_H
@@ -61,7 +61,7 @@ struct models {
 	struct cache_client *cache;
 	struct cache_files files;	/* numbers of files in a client's cache entry */
 	bool lazy;	/* true: the engine compiles a model at the model's first execution */
-	/* protects `list`, `buffer_bytes`, and `users`, forms and `key` of each model */
+	/* lock that protects `list`, `buffer_bytes`, and `users`, forms and `key` of each model */
 	pthread_mutex_t lock;
 	struct loaded_model *list;
 	uint64_t buffer_bytes;		/* capacity of the buffers in the engine's own layout */
@@ -96,7 +96,7 @@ void models_free(struct models *models);
 enum nn_status models_supported(struct models *models, const struct command *command,
 				bool *supported, size_t num_operations, struct nn_error *err);
 
-/* Handles NNACCEL_DO_PREPARE: prepares a model and stores it under its number. */
+/* Handles NNACCEL_DO_PREPARE: prepares a model and stores the model under a number. */
 enum nn_status models_prepare(struct models *models, const struct command *command,
 			      struct nn_error *err);
 

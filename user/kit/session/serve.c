@@ -242,7 +242,7 @@ static void do_copy(struct server *server, const struct command *command, struct
 /* An execution. The arrays of the execution are in the memory of its answer. */
 struct job {
 	struct loaded_model *loaded;
-	struct form *form;		/* the model's prepared form that the job executes */
+	struct form *form;		/* prepared form of the model that the job executes */
 	struct mapping **pools;
 	struct buffer **buffers; /* for each pool: its buffer in the engine's layout, or NULL */
 	void **staged;	/* private copy of each argument's rows, or NULL; see rows.h */
@@ -254,7 +254,8 @@ struct job {
 	/* true: the engine writes the times of operations to the last output; see model/times.h */
 	bool has_times;
 	struct nn_times times;
-	uint64_t start_ns;		/* when the execution began, if the client measures times */
+	/* time at which the execution began, if the client measures times */
+	uint64_t start_ns;
 	struct nn_execution execution;
 	struct running running;
 };

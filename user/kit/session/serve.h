@@ -65,8 +65,8 @@ void server_cache_all(void);
 unsigned int server_threads(void);
 
 /*
- * Attaches this address space to the session. Returns false on failure, with a log line unless the
- * context is gone.
+ * Attaches this process's address space to the session. Returns false on failure, with a log line
+ * unless the context is gone.
  */
 bool server_attach(struct server *server);
 

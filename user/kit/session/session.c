@@ -33,7 +33,8 @@ struct direct {
 	struct direct *next;
 	int commands, memory;
 	atomic_bool ended;
-	pthread_mutex_t lock;		/* protects `known`; held while a thread reads a command */
+	/* lock that protects `known`; held while a thread reads a command */
+	pthread_mutex_t lock;
 	struct known *known;
 };
 

@@ -22,7 +22,7 @@ struct idler;
 
 struct tasks {
 	atomic_uint idle;		/* number of threads without a task */
-	pthread_mutex_t lock;		/* protects all fields after `lock` */
+	pthread_mutex_t lock;		/* lock that protects all fields after `lock` */
 	struct task *queue;		/* tasks that wait for a thread, oldest first */
 	struct task **queue_end;
 	struct idler *idlers;	/* threads without a task; the thread that worked last is first */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A seccomp filter with the system calls that a worker may make. Any other system call ends the
- * process, except that a few calls which the C library does not need fail with an errno.
+ * A seccomp filter with the system calls that a worker may make. A system call outside the filter
+ * ends the process, except a few calls that the C library can do without, which fail with an errno.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -73,7 +73,7 @@ static const struct rule rules[] = {
 	ANY(futex),
 	ANY(sched_yield),
 	ANY(sched_getaffinity),
-	ANY(getcpu),		/* allowed, because the vDSO may lack getcpu() */
+	ANY(getcpu),		/* getcpu() is allowed, because the vDSO may lack getcpu() */
 	ANY(clock_gettime),
 	ANY(getrandom),
 	ANY(sysinfo),		/* qsort() calls sysinfo() for large arrays */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The system calls that a worker may make. Any other system call ends the process.
- */
+/* The system calls that a worker may make. A system call outside the filter ends the process. */
 #ifndef NN_KIT_FILTER_H
 #define NN_KIT_FILTER_H
 

@@ -160,7 +160,10 @@ void sandbox_enter(const struct nna_engine *engine, const struct worker_options 
 	drop_privileges(options);
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "forbidding new privileges");
 	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "forbidding dumps");
-	/* Set PR_SET_PDEATHSIG after the ids, because a change of ids resets PR_SET_PDEATHSIG. */
+	/*
+	 * Set PR_SET_PDEATHSIG after the change of ids, because a change of ids resets
+	 * PR_SET_PDEATHSIG.
+	 */
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "ending with the broker");
 	limit_resources(engine, options);
 }

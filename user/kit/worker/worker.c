@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * A table of a worker's options, by which the broker writes the options and the worker reads them.
- */
+/* A table of a worker's options, by which the broker writes and the worker reads the options. */
 #include "kit/worker/worker.h"
 
 #define AT(member) OPTION_AT(struct worker_options, member)

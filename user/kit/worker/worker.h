@@ -34,7 +34,7 @@
 #define WORKER_CONTROL_FD 3	/* seqpacket socket to the broker, later to the cache's keeper */
 #define WORKER_SESSION_FD 4	/* the session, after the worker has received the session */
 #define WORKER_FILE_FD 5	/* file of a cached plan, open only until the plan is mapped */
-#define WORKER_ENGINE_FD 6	/* first of the descriptors of the engine's own files */
+#define WORKER_ENGINE_FD 6	/* first descriptor of the engine's own files */
 
 /* Maximum number of open dma-bufs and sync_files of an engine that may use drivers. */
 #define WORKER_DRIVERS_FILES 64

@@ -10,7 +10,7 @@
 
 #include "sheet.h"
 
-#define SHEET_PIXEL	3		/* bytes R, G, B */
+#define SHEET_PIXEL	3		/* size of a pixel: bytes R, G, B */
 #define MARGIN	8
 #define ZOOM	2			/* enlargement of the digits below a frame */
 #define CAPTION	(GLYPH_HEIGHT * ZOOM)

@@ -5,7 +5,7 @@
 #include "image.h"
 
 #define TEXT_ROW	4	/* image row beside which the first line of text is printed */
-#define INK		100	/* threshold above which a block counts as ink */
+#define INK		100	/* brightness above which a block of pixels counts as ink */
 
 static void print_pair(uint8_t above, uint8_t below, bool ascii)
 {

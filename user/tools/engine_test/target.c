@@ -26,7 +26,8 @@
 /* ---- calls that hang ---- */
 
 static struct {
-	volatile sig_atomic_t group;	/* process group to be killed; if 0, this process ends */
+	/* process group to kill at the time limit; 0: this process ends instead */
+	volatile sig_atomic_t group;
 	volatile sig_atomic_t expired;
 	const char *volatile what;
 } guard;

@@ -40,7 +40,8 @@ struct test {
 	 * preparation.
 	 */
 	uint32_t prepared;
-	void (*progress)(const struct row *row);	/* called for each finished row, or NULL */
+	/* function that is called for each finished row, or NULL */
+	void (*progress)(const struct row *row);
 };
 
 struct row *test_row(struct test *t, const char *name);

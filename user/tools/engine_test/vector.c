@@ -535,7 +535,8 @@ struct cut {
 	struct nn_operation *operations;
 	/* operand indices: first of all operations, then of the inputs and outputs */
 	uint32_t *indices;
-	uint32_t *numbers;	/* new index of each old operand; UINT32_MAX: operand dropped */
+	/* new index of each old operand; UINT32_MAX: the operand was dropped */
+	uint32_t *numbers;
 	uint32_t num_indices;
 };
 

@@ -15,7 +15,7 @@ struct vector_arg {
 
 struct vector {
 	char name[96];
-	int32_t operation;		/* operation in whose row the vector is counted, or -1 */
+	int32_t operation;	/* operation in whose report row the vector is counted, or -1 */
 	struct nn_model *model;		/* model with at most one pool of constants */
 	void *pool;
 	uint32_t num_inputs, num_outputs;

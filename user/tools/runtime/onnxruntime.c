@@ -138,7 +138,7 @@ static enum runtime_type type_of(ONNXTensorElementDataType type)
 	return types[type];
 }
 
-/* Makes an input of the model's shape, with 1 for unknown dimensions. */
+/* Makes an input whose shape is the model's shape, with 1 in place of unknown dimensions. */
 static bool make_input(struct model *m, size_t number, const OrtMemoryInfo *memory, char error[RUNTIME_ERROR])
 {
 	struct tensor *t = &m->in[number];

@@ -25,8 +25,8 @@ static bool is_text(const char *bytes, size_t count)
 /*
  * Finds the runtime for a model by the file's first bytes; the file's name does not matter. Files
  * of TensorFlow Lite and of ONNX Runtime's own format begin with an offset, followed by the
- * format's name. ONNX files begin with the tag of a field of ModelProto. Returns NULL for other
- * formats.
+ * format's name. ONNX files begin with the tag of a field of ModelProto. Returns NULL for an
+ * unknown format.
  */
 static const struct runtime_kind *find_kind(const char *begin, size_t length)
 {

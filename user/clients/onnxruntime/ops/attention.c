@@ -11,7 +11,8 @@
 struct attention {
 	/* groups: number of heads of K and of V; several heads of Q share a head of K and V */
 	uint32_t batch, heads, groups;
-	uint32_t rows, past, columns;	/* number of positions in Q, in the past, in past and K */
+	/* numbers of positions: in Q, in the past, and in past and K together */
+	uint32_t rows, past, columns;
 	uint32_t depth, width;		/* size of a head of Q or K; size of a head of V */
 };
 
@@ -97,8 +98,8 @@ static uint32_t add_mask(struct lowering *t, const struct attention *a, uint32_t
 		for (uint32_t i = 0; seen && i < a->rows * a->columns; i++)
 			seen[i] = i % a->columns <= i / a->columns + a->past;
 		/*
-		 * Hidden positions may have -INFINITY, because each row has a visible position, so
-		 * no sum of exponentials is 0.
+		 * Each row has a visible position, so no sum of exponentials is 0, even if hidden
+		 * positions have -INFINITY.
 		 */
 		mask = masked(t, x, constant_bytes(t, &type, seen), &of, -INFINITY);
 		x = broadcast(t, NN(ADD), x, shape, mask, &of, shape);
