@@ -268,7 +268,6 @@ struct nnaccel_command {
 	u8 told[] __aligned(__alignof__(u64));
 };
 
-/* Returns whether the command prepares a model. */
 static inline bool nnaccel_command_prepares(const struct nnaccel_command *cmd)
 {
 	return cmd->head.kind == NNACCEL_DO_PREPARE || cmd->head.kind == NNACCEL_DO_PREPARE_CACHED;

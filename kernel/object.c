@@ -14,7 +14,6 @@
 #define NNACCEL_OBJECT_BYTES(_struct)	\
 	(sizeof(_struct) + sizeof(struct nnaccel_notice) + sizeof(struct xa_node))
 
-/* The properties of each type of object. */
 static const struct {
 	/*
 	 * Maximum number of objects of the type in a context; NULL for submissions, because their

@@ -166,7 +166,6 @@ static void nnaccel_proxy_unmap(struct dma_buf_attachment *attach, struct sg_tab
 		nnaccel_dmabuf_unmap(attach, table, dir);
 }
 
-/* Checks whether the CPU may access the memory of a proxy. */
 static int nnaccel_proxy_check_cpu(const struct nnaccel_proxy *proxy, bool write)
 {
 	if (proxy->device)

@@ -191,7 +191,6 @@ static uint64_t end_ns(const struct direct *d)
 	return first_ns;
 }
 
-/* Reads the answers of one connection until the connection ends. */
 static void *read_answers(void *arg)
 {
 	struct direct *d = arg;
@@ -368,7 +367,6 @@ static void object_put(struct direct *d, struct object *o)
 	free(o);
 }
 
-/* Returns the object of an id, or NULL. */
 static struct object *find(struct direct *d, uint32_t id, enum object_kind kind)
 {
 	struct object *o;
@@ -600,7 +598,6 @@ static int ask(struct direct *d, struct call **call)
 	return c->error;
 }
 
-/* Copies the engine's status and message to the caller. */
 static void take_status(const struct call *c, uint32_t *status, uint64_t message, uint32_t room)
 {
 	const char *text = (const char *)c->payload + sizeof(c->answer) + c->answer.payload_size;
@@ -710,7 +707,6 @@ static int do_prepare(struct direct *d, struct nnaccel_prepare *p, struct call *
 	return error;
 }
 
-/* Adds the parts of a saved model to a command, as arguments. */
 static int add_parts(struct direct *d, struct call *c, uint64_t parts, uint32_t num_model,
 		     uint32_t num_data, uint32_t prot)
 {
@@ -795,7 +791,6 @@ static bool has_role(const struct object *buffer, uint32_t model, uint32_t kind,
 	return false;
 }
 
-/* Sets an argument that is a buffer. */
 static int set_buffer(struct direct *d, struct call *c, const struct nnaccel_execute *e, uint32_t i)
 {
 	const uint32_t *ids = (const uint32_t *)(uintptr_t)e->buffers;

@@ -503,7 +503,6 @@ bool nna_preparation_has_ended(struct nna_preparation *p, uint32_t *thousandths)
 	return true;
 }
 
-/* Waits for the end of the preparation. */
 static void await(struct nna_preparation *p)
 {
 	const struct nna_prepare_options *o = &p->options;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The signature of a model: types and shapes of the main subgraph's inputs and outputs. The
- * signature outlives the model.
- */
+/* The signature of a model: types and shapes of the main subgraph's inputs and outputs. */
 #include <stdlib.h>
 #include <string.h>
 

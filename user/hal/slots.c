@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The slots of a burst: a hash table of the memories that are bound to slots. The executing thread
- * reads the table without a lock while other threads remove memories.
- */
+/* The slots of a burst: a hash table of the memories that are bound to slots. */
 #include "slots.h"
 
 #include <stdlib.h>

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Each device has a thread, the watcher. When a burst ends, the watcher wakes the threads that wait
- * for the burst's rings. The kernel reports the end of a burst by EPOLLHUP.
- */
+/* Each device has a thread, the watcher. The kernel reports the end of a burst by EPOLLHUP. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Each device has a thread, the watcher. When a burst ends, the watcher wakes the threads that wait
- * for the burst's rings. The kernel reports the end of a burst by EPOLLHUP.
+ * for the burst's rings.
  */
 #ifndef NN_HAL_WATCHER_H
 #define NN_HAL_WATCHER_H

@@ -147,7 +147,6 @@ static bool place_arguments(struct partition *p)
 	return true;
 }
 
-/* A step's subgraph under construction. */
 struct step_building {
 	struct dividing *d;
 	uint32_t step;

@@ -102,7 +102,6 @@ static int fail_index(const struct cache *c)
 
 /* ---- show ---- */
 
-/* What is shown. */
 struct report {
 	struct cache_report head;
 	struct cache_report_user *users;

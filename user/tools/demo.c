@@ -68,7 +68,6 @@ static bool no_memory(struct demo *d)
 	return false;
 }
 
-/* Opens the device and waits for its engine. */
 static bool open_device(struct demo *d)
 {
 	uint64_t start = clock_ns();

@@ -10,7 +10,6 @@
 
 #include "base/option.h"
 
-/* Exit statuses. */
 enum {
 	TOOL_OK = 0,
 	TOOL_FAILED = 1,

@@ -74,7 +74,6 @@ void *builder_alloc(struct builder *b, size_t size);
 void *transposed_copy(struct builder *b, const void *data, size_t size, size_t count, size_t rows,
 		      size_t columns);
 
-/* Adds an operand and returns its number. */
 uint32_t builder_operand(struct builder *b, const struct operand *operand);
 
 /* Records an operation; copies the lists of operand numbers. */

@@ -79,7 +79,6 @@ uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, con
 	return transposed(t, view(t, x, (uint32_t)rank, dims), (uint32_t)rank, place);
 }
 
-/* Emits SLICE of an operand. */
 static uint32_t sliced(struct lowering *t, uint32_t x, uint32_t rank, const int32_t *begin,
 		       const uint32_t *size)
 {

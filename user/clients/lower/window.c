@@ -48,7 +48,6 @@ uint32_t window_padded(struct lowering *t, uint32_t x, struct window *w)
 	return padded(t, NN(PAD), x, pairs, NO_OPERAND);
 }
 
-/* Adds the operands of padding and strides. */
 static uint32_t append_window(struct lowering *t, const struct window *w, uint32_t *ins,
 			      uint32_t count)
 {

@@ -53,7 +53,6 @@ static bool make_room(struct graph *graph)
 	return true;
 }
 
-/* Reads the type and shape of a tensor. */
 static bool read_shape(const struct ort *ort, const OrtTensorTypeAndShapeInfo *info, int *type,
 		       struct shape *shape, uint32_t *symbols)
 {

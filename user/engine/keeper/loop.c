@@ -126,7 +126,6 @@ static bool is_paid(const struct user *user, uint64_t now)
 	return user->stores_paid_ns <= now && user->bytes_paid_ns <= now;
 }
 
-/* Returns the entry of a user, or NULL if memory runs out. */
 static struct user *get_user(struct keep *k, uint32_t uid, uint64_t now)
 {
 	size_t kept = 0, room;

@@ -8,7 +8,6 @@
 /* Maximum number of files that an engine may request. */
 #define FILES_MAX 16
 
-/* Returns how many files an engine requests. */
 uint32_t files_count(const struct nna_engine *engine);
 
 /*

@@ -789,7 +789,6 @@ static void dispatch(struct broker *b, const struct watch *what)
 	}
 }
 
-/* Waits for epoll events, and handles each event. */
 static void take_events(struct broker *b, int timeout_ms)
 {
 	struct epoll_event event;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Cgroups (v2) for workers. If the broker's own cgroup is delegated to the broker, each worker gets
- * a cgroup inside its user's cgroup. A worker's cgroup limits memory and processes, and has a CPU
- * weight.
+ * Cgroups (v2) for workers. A worker's cgroup limits memory and processes, and has a CPU weight.
  *
  *	The cgroup broker contains the broker and the keeper.
  *	The cgroup idle/worker-N contains a worker without a user.

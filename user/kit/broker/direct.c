@@ -170,7 +170,6 @@ static int end_of(const struct host *h, const struct client *c)
 	return c->threads ? h->options->threads->file(c->threads) : c->pidfd;
 }
 
-/* Removes client i, which has ended. */
 static void remove_client(struct host *h, unsigned int i)
 {
 	struct client *c = &h->clients[i];

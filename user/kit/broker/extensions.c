@@ -216,7 +216,6 @@ static bool check_folder(const struct extensions *e)
 	return false;
 }
 
-/* Finds the id of the group whose members get extensions. */
 static void find_group(struct extensions *e)
 {
 	const struct group *group = getgrnam(e->group);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Determines which plug-ins of the configured folder are valid, and which clients get workers with
- * plug-ins. The broker itself loads no plug-in.
+ * plug-ins.
  */
 #ifndef NN_KIT_EXTENSIONS_H
 #define NN_KIT_EXTENSIONS_H

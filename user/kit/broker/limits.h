@@ -102,7 +102,6 @@ int limits_acquire(struct limits *limits, uint32_t uid, uint64_t now_ns);
  */
 uint64_t limits_release(struct limits *limits, uint32_t uid, bool crashed, uint64_t now_ns);
 
-/* Returns the number of a user's workers. */
 unsigned int limits_workers(const struct limits *limits, uint32_t uid);
 
 /* Returns when a user got its last worker, or 0 if the user never got a worker or was forgotten. */

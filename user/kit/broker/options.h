@@ -80,7 +80,6 @@ struct engine_options {
 
 bool options_take_log_level(void *into, const char *text, char fault[OPTION_FAULT]);
 
-/* Sets the default options of all engines. */
 void options_init(struct engine_options *options);
 
 /*

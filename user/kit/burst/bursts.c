@@ -370,7 +370,6 @@ static enum nn_ring_result send_result(struct burst *burst, struct scratch *scra
 /* Time limit for sending an error to the client before the worker ends. */
 #define FAIL_NS UINT64_C(100000000)
 
-/* A request that is being executed. */
 struct serving {
 	struct guard_job job;
 	struct scratch *scratch;

@@ -74,7 +74,6 @@ struct cache_entry {
 enum nn_status cache_client_put(struct cache_client *client, const struct cache_entry *entry,
 				struct nn_error *err);
 
-/* Removes an entry from the engine's own cache. */
 void cache_client_drop(struct cache_client *client, const uint8_t *key);
 
 #endif /* NN_KIT_CACHE_CLIENT_H */

@@ -191,7 +191,6 @@ bool nna_engine_plugin_needs_value(const struct nna_engine_plugin_operation *ope
 	       (input < 64 && operation->descriptor->value_inputs & UINT64_C(1) << input);
 }
 
-/* Returns the name of an operand's type, for messages. */
 static const char *type_name(const struct nnx_operand *x)
 {
 	uint32_t prefix = x->extension ? nn_extension_prefix(x->extension) : 0;

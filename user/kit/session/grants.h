@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Maps memory that the kernel grants to a session. A grant stays mapped until the kernel ends the
- * grant. Handles SIGBUS for files that are truncated while mapped.
+ * grant.
  */
 #ifndef NN_KIT_GRANTS_H
 #define NN_KIT_GRANTS_H
@@ -103,7 +103,6 @@ void grants_forget(struct grants *grants, uint32_t grant);
 enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping, uint32_t flags,
 			   struct nn_error *err);
 
-/* Returns a description of a mapping for the engine. */
 struct nna_engine_region mapping_region(const struct mapping *mapping);
 
 /* Returns true if a thread has accessed the mapping beyond the end of its truncated file. */

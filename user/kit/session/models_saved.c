@@ -146,7 +146,6 @@ enum nn_status models_prepare_cached(struct models *models, const struct command
 
 /* ---- NNACCEL_DO_CACHE_SAVE ---- */
 
-/* Stores the hash of an entry's parts in the index. */
 static enum nn_status store_hash(struct models *models, const struct nnaccel_cmd *head,
 				 const struct nna_engine_part *model, const struct nna_engine_part *data,
 				 struct nn_error *err)

@@ -34,7 +34,6 @@ struct room {
 	size_t size;
 };
 
-/* The answer to a command. */
 struct answer {
 	enum nn_status status;
 	/* plan to store in the cache after the answer is sent, or NULL */

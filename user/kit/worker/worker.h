@@ -60,7 +60,6 @@ enum {
 /* Time limit in seconds for the test of a plug-in. */
 #define WORKER_PROBE_S 10
 
-/* The isolation of a worker. */
 enum isolation {
 	/* The worker has its own user, pid, mount, net, ipc, uts and cgroup namespaces. */
 	ISOLATE_USERNS = 0,

@@ -7,7 +7,6 @@
 
 #include "reader.h"
 
-/* Codes of NNAPI operations, and values of their parameters. */
 enum {
 	OP_ADD = 0,
 	OP_CONCATENATION = 2,

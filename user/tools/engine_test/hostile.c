@@ -197,7 +197,6 @@ static void mutant_free(struct mutant *m)
 	free(m->inputs);
 }
 
-/* Changes one thing. */
 static void mutate(struct mutant *m)
 {
 	struct nn_operand *o = &m->operands[pick(0, m->main.num_operands - 1)];

@@ -16,7 +16,6 @@
 /* Time until a deadline that no preparation misses. */
 #define FAR_NS (3600 * NS_PER_S)
 
-/* Executes the sentinel. */
 static enum nn_status ask_sentinel(struct test *t)
 {
 	enum nn_status status = NN_OK;
@@ -121,7 +120,6 @@ void test_release(struct ready *ready)
 	*ready = (struct ready){ .model = NULL };
 }
 
-/* Copies the model's pool to a file, and imports the file to the device. */
 static bool import_pool(struct test *t, const struct vector *v, struct nna_memory **memory,
 			struct nn_error *err)
 {

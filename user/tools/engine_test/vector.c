@@ -74,7 +74,6 @@ static bool run_reference(const struct nn_plan *plan, struct vector *v, struct n
 	return !status;
 }
 
-/* Sets the outputs. */
 static bool compute(struct vector *v)
 {
 	const struct nn_plan_options options = { .kernels = "none" };
