@@ -136,7 +136,6 @@ static int nnaccel_slot_bind(struct nnaccel_ucmd *ucmd)
 	return 0;
 }
 
-/* Returns the burst's slot with the given number, or NULL. */
 static struct nnaccel_slot *nnaccel_slot_find(struct nnaccel_burst *burst, u32 number)
 {
 	struct nnaccel_slot *slot;

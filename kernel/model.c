@@ -109,7 +109,7 @@ void nnaccel_model_show_memory(struct nnaccel_context *ctx, struct seq_file *m)
 	xa_for_each(&ctx->objects, id, obj) {
 		const struct nnaccel_model_memory *memory;
 
-		/* A model whose worker has died uses no memory. */
+		/* Skip a model whose worker has died, because the model uses no memory. */
 		if (obj->type != NNACCEL_OBJECT_MODEL || !to_model(obj)->session)
 			continue;
 		memory = &to_model(obj)->memory;

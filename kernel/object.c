@@ -2,7 +2,7 @@
 /*
  * nnaccel: objects. Each context has a table of pools, models, buffers and submissions. Bursts are
  * also objects, but have files instead of ids. The id of an object is reserved before the object is
- * made, and published when nothing can fail any more. Dropping the last reference frees an object.
+ * made, and published when no later step can fail. Dropping the last reference frees an object.
  */
 
 #include "account.h"
@@ -25,11 +25,14 @@ static const struct {
 	enum nnaccel_counter counter;
 	/*
 	 * Notifies the worker that the last reference to an object was dropped, with ctx->lock
-	 * held. NULL if the worker does not know objects of this type, or if the caller has
-	 * notified the worker before.
+	 * held. The function retire() is NULL if the worker does not know the type, or is notified
+	 * before the last reference is dropped.
 	 */
 	void (*retire)(struct nnaccel_object *obj);
-	/* Drops the references that the object has and frees the object; ctx->lock is not held. */
+	/*
+	 * Drops the object's references to other objects, and frees the object; ctx->lock is not
+	 * held.
+	 */
 	void (*release)(struct nnaccel_object *obj);
 } nnaccel_object_types[NNACCEL_OBJECT_TYPES] = {
 	[NNACCEL_OBJECT_POOL] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: pools. A pool is memory of a context, which is allocated, or imported from a dma-buf or
- * a regular file.
+ * nnaccel: pools. A pool is memory of a context; the memory is allocated, or imported from a
+ * dma-buf or a regular file.
  */
 
 #include <linux/anon_inodes.h>
@@ -53,9 +53,8 @@ void nnaccel_pool_put(struct nnaccel_pool *pool)
  * nnaccel_pool_prot_flags() - Returns additional flags for the protection of a pool's grants
  * @pool: the pool
  *
- * Return: a set of flags: NNACCEL_PROT_SYNC for a dma-buf of another driver,
- * NNACCEL_PROT_FORMATTED for a formatted pool, or only NNACCEL_PROT_DEVICE if only devices can
- * access the pool.
+ * Return: the flags NNACCEL_PROT_SYNC for a dma-buf of another driver and NNACCEL_PROT_FORMATTED
+ * for a formatted pool, or NNACCEL_PROT_DEVICE if only devices can access the pool.
  */
 u32 nnaccel_pool_prot_flags(const struct nnaccel_pool *pool)
 {

@@ -28,7 +28,6 @@
 #include "session.h"
 #include "trace.h"
 
-/* Bytes charged for a proxy. */
 #define NNACCEL_PROXY_BYTES	(sizeof(struct nnaccel_proxy) + NNACCEL_FILE_BYTES)
 
 /**

@@ -274,7 +274,7 @@ void nnaccel_command_advance(struct nnaccel_command *cmd)
 
 	/*
 	 * Wait for the dependencies that the client named. The command's maximum duration begins
-	 * when all dependencies are over.
+	 * when all dependencies have ended.
 	 */
 	if (nnaccel_command_gives_fences(cmd))
 		cmd->head.num_fences = cmd->num_waits - cmd->num_ends;

@@ -615,7 +615,7 @@ static struct nnaccel_command *nnaccel_submit_create(struct nnaccel_context *ctx
  *
  * Return: 0, -EINVAL, -E2BIG, -EXFULL, -EMFILE, -ENOSPC, -EDQUOT, -EINTR, -EFAULT, -ENOMEM, or the
  * error of the kind's functions or of the command. SUBMIT returns -ERESTARTNOINTR if a signal came
- * before anything was done.
+ * before SUBMIT had done anything.
  */
 int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)
 {

@@ -69,7 +69,7 @@ static enum nn_status kernel_alloc(const struct nna_buffer *b, uint64_t capacity
 }
 
 /*
- * Allocates a larger kernel buffer; the caller holds the lock. The old contents are lost, so the
+ * Allocates a larger kernel buffer; the caller holds b->lock. The old contents are lost, so the
  * caller must write new contents.
  */
 static enum nn_status grow(struct nna_buffer *b, uint64_t size, struct nn_error *err)

@@ -15,7 +15,6 @@
 #include "sized.h"
 #include "submit.h"
 
-/* The result of an execution. */
 struct end {
 	int error;		/* an errno, or 0 */
 	struct nnaccel_execute answer;

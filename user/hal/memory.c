@@ -21,7 +21,6 @@ struct nna_memory *nna_memory_get(struct nna_memory *memory)
 	return memory;
 }
 
-/* Creates a memory without a pool. */
 static struct nna_memory *memory_new(struct nna_device *device, uint64_t size, int prot)
 {
 	struct nna_memory *m = calloc(1, sizeof(*m));

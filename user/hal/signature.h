@@ -9,7 +9,6 @@
 #include <nnaccel/device.h>
 #include <nnaccel/engine_model.h>
 
-/* An input or an output of a model. */
 struct nna_signature_operand {
 	/*
 	 * The device's description of an extension's type; NULL for a type of the NNAPI. For an

@@ -9,7 +9,10 @@
 
 struct observer {
 	void (*compiled)(const ANeuralNetworksCompilation *compilation, int result, uint64_t ns);
-	/* Called on the thread that ends the execution, after execution->result has been set. */
+	/*
+	 * Function that is called on the thread that ends the execution, after execution->result
+	 * has been set.
+	 */
 	void (*executed)(const ANeuralNetworksExecution *execution, uint64_t ns);
 };
 

@@ -22,7 +22,6 @@
 
 #define NO_STEP UINT32_MAX
 
-/* State of the division of a graph into steps. */
 struct dividing {
 	struct partition *partition;
 	const struct nn_subgraph *main;

@@ -43,7 +43,7 @@ struct patient {
 	bool has_module;
 	bool has_node;			/* true if the node exists and this user may open it */
 	bool has_interface;		/* true if the module has the libraries' ABI */
-	struct nna_device *device;	/* NULL if the device cannot be opened */
+	struct nna_device *device;	/* open device; NULL if the device cannot be opened */
 	bool has_engine;
 };
 

@@ -17,7 +17,6 @@
 
 #define NUM_FIGURES (NN_TYPE_COUNT + 4)
 
-/* All data that `nnaccel info` prints. */
 struct report {
 	const char *path;
 	struct nna_device_entry devices[NNA_MAX_DEVICES];

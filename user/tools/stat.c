@@ -159,7 +159,7 @@ static bool read_clients(struct clients *clients)
 	return clients_each_file(take_file, clients);
 }
 
-/* Returns the value that the table shows for a counter: times in milliseconds. */
+/* Returns the value that the table shows for a counter; times are in milliseconds. */
 static uint64_t in_table(const struct field *field, uint64_t value)
 {
 	return strstr(field->name, "_ns") ? value / 1000000 : value;

@@ -39,8 +39,8 @@ bool fits_quantised(const struct lowering *t, int32_t code, uint32_t a, uint32_t
  */
 translator activation_op;
 /*
- * Translate a node: binary_op to t->code of two broadcast inputs, extremum_op to MAXIMUM or MINIMUM
- * of any number of inputs.
+ * binary_op translates a node to t->code of two broadcast inputs; extremum_op translates a node to
+ * MAXIMUM or MINIMUM of any number of inputs.
  */
 translator binary_op, extremum_op;
 /*
@@ -113,7 +113,7 @@ uint32_t resized(struct lowering *t, int32_t code, uint32_t x, const uint32_t *d
 /* Returns `shape` with the marked axes removed or, with `keep`, set to 1. */
 struct shape reduced_shape(const struct shape *shape, const bool *marked, bool keep);
 /*
- * Reduces (MEAN, REDUCE_...) a tensor of any rank. The result has the shape that flat() makes of
+ * Reduces (MEAN, REDUCE_...) a tensor of any rank. The result has the shape that flat() returns for
  * reduced_shape() with `keep`.
  */
 uint32_t reduced(struct lowering *t, int32_t code, uint32_t x, const struct shape *shape,

@@ -10,8 +10,8 @@
 #include "options.h"
 
 /*
- * An input or output of the NNAPI model, and the input or output of an ONNX Runtime call that
- * corresponds.
+ * An input or output of the NNAPI model, and the corresponding input or output of an ONNX Runtime
+ * call.
  */
 struct port {
 	uint32_t index;			/* index of the run's input or output */

@@ -17,7 +17,10 @@ static bool is_constant(const struct graph *graph, uint32_t value, int type)
 	return value != NO_VALUE && graph->values[value].data && graph->values[value].type == type;
 }
 
-/* Returns the input of a Mul or Add that is not `value`; NO_VALUE if the node is not `op`. */
+/*
+ * If one input of a Mul or Add is `value`, returns the other input; NO_VALUE if the node is not
+ * `op`.
+ */
 static uint32_t other_input(const struct node *node, const char *op, uint32_t value)
 {
 	if (!is_op(node, op) || node->in_count != 2 || node->in[0] == node->in[1])
@@ -155,8 +158,8 @@ static void mark(struct lowering *t, const struct node *quantise)
 }
 
 /*
- * Returns whether a node is operator `op` of `value` and the constant `number`, which has no more
- * dimensions than `value`.
+ * Returns whether a node applies operator `op` to `value` and to the constant `number`, which has
+ * no more dimensions than `value`.
  */
 static bool is_by(struct lowering *t, const struct node *node, const char *op, uint32_t value, float number)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Patterns of nodes that become one operation. In a dynamically quantised model, a GEMM is a
- * pattern of nodes: DynamicQuantizeLinear, MatMulInteger or ConvInteger with constant weights,
- * Cast, Mul by the product of both scales and, optionally, Add of a constant bias. ONNX Runtime's
- * optimiser may have replaced all nodes of the GEMM pattern by DynamicQuantizeMatMul, or all except
- * DynamicQuantizeLinear by MatMulIntegerToFloat. The pattern of a dynamically quantised GEMM
- * becomes one operation of the project's own extension, or a float operation with dequantised
- * weights. The nodes of GELU are another pattern, and become one operation if the devices have
- * GELU.
+ * pattern of the nodes DynamicQuantizeLinear, MatMulInteger or ConvInteger, Cast, Mul and,
+ * optionally, Add. In the GEMM pattern the weights are constant, Mul multiplies by the product of
+ * both scales, and Add adds a constant bias. ONNX Runtime's optimiser may have replaced all nodes
+ * of the GEMM pattern by DynamicQuantizeMatMul, or all except DynamicQuantizeLinear by
+ * MatMulIntegerToFloat. The pattern of a dynamically quantised GEMM becomes one operation of the
+ * project's own extension, or a float operation with dequantised weights. The nodes of GELU are
+ * another pattern, and become one operation if the devices have GELU.
  */
 #ifndef NN_ORT_DYNAMIC_H
 #define NN_ORT_DYNAMIC_H
@@ -18,7 +18,7 @@
 struct dynamic_node {
 	/* LAST: the node's translator translates the whole pattern */
 	enum { NO_PART, SILENT, LAST } part;
-	/* First node of the pattern: DynamicQuantizeLinear for a GEMM, any first node for GELU. */
+	/* First node of the pattern, which is DynamicQuantizeLinear for a GEMM. */
 	const struct node *quantise;
 	/* NULL for GELU; like the fields below, set only for LAST */
 	const struct node *product;
@@ -41,7 +41,7 @@ uint32_t dynamic_in(struct lowering *t, const struct dynamic_node *d, const stru
 
 /*
  * Makes an operand of 8-bit weights, whose dims[0] rows are the channels. The operand is 8-bit if
- * has_own(), otherwise float. May change `elements`.
+ * has_own() returns true, otherwise float. May change `elements`.
  */
 uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8_t *elements,
 			 uint32_t rank, const uint32_t *dims);

@@ -76,7 +76,6 @@ static bool read_shape(const struct ort *ort, const OrtTensorTypeAndShapeInfo *i
 	return true;
 }
 
-/* Reads the type, the shape and the elements of a constant. */
 static bool read_tensor(const struct ort *ort, const OrtValue *from, int *type,
 			struct shape *shape, const void **data, size_t *size)
 {

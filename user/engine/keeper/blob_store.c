@@ -42,7 +42,6 @@ struct blob_store {
 	int64_t last_file;		/* highest number that a file has had */
 };
 
-/* An entry of the index. */
 struct row {
 	int64_t file;
 	struct blob blob;

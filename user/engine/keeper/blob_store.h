@@ -65,7 +65,6 @@ struct blob_store *blob_store_open(struct cache_index *index, const char *folder
 				   const struct blob_limits *limits);
 void blob_store_close(struct blob_store *store);
 
-/* Returns the limit of a user's entries in bytes. */
 uint64_t blob_store_user_bytes(const struct blob_store *store);
 
 /*

@@ -103,7 +103,6 @@ struct use {
 	int64_t file;
 };
 
-/* Number of a user's hashes. */
 struct user_count {
 	uint32_t uid;
 	int64_t count;

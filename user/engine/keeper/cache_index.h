@@ -97,8 +97,8 @@ int64_t cache_index_tick(struct cache_index *index);
 void cache_index_used(struct cache_index *index, int64_t file);
 
 /*
- * Logs an error of the database. If the error is damage, replaces the database by a new database.
- * Returns CACHE_FAILED.
+ * Logs an error of the database. If the error shows that the database is damaged, replaces the
+ * database by a new database. Returns CACHE_FAILED.
  */
 enum message_kind cache_index_failed(struct cache_index *index, int error);
 

@@ -90,8 +90,8 @@ void log_line(enum log_level level, const char *format, ...)
 }
 
 /*
- * Removes the level from the beginning of a line, and returns the level. A line without a level
- * comes from a library that aborts.
+ * Removes the level from the beginning of a line, and returns the level. A log line without a level
+ * comes from a library that aborts the process.
  */
 static enum log_level take_level(const char **line)
 {

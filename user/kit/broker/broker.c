@@ -60,7 +60,6 @@ enum watched {
 
 struct worker;
 
-/* The cause of an epoll event. */
 struct watch {
 	enum watched what;
 	struct worker *worker;

@@ -2,7 +2,7 @@
 /*
  * Cgroups (v2) for workers. A worker's cgroup limits memory and processes, and has a CPU weight.
  *
- *	The cgroup broker contains the broker and the keeper.
+ *	The cgroup named broker contains the broker and the keeper.
  *	The cgroup idle/worker-N contains a worker without a user.
  *	The cgroup user-UID/worker-N contains a worker that shares only its user's limits.
  *	The cgroup user-UID/box-M/worker-N contains a worker that shares its client's own limit.
@@ -154,7 +154,7 @@ static int set_limits(int fd, uint64_t memory, unsigned int cpu_weight, unsigned
 {
 	int error = put(fd, "pids.max", "%u", pids);
 
-	/* EINVAL means that the kernel's own limit of processes is lower. */
+	/* EINVAL means that the kernel's own limit of processes is lower than `pids`. */
 	if (error == EINVAL)
 		error = put(fd, "pids.max", "max");
 	if (!error) {

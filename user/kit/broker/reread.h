@@ -15,8 +15,8 @@ struct reread {
 	int answer;	/* pipe with the examining process's answer, or -1 */
 	pid_t pid;
 	/*
-	 * When to start the examining process, some time after the last change; 0 if there was no
-	 * change.
+	 * Time at which to start the examining process, some time after the last change; 0 if there
+	 * was no change.
 	 */
 	uint64_t at_ns;
 	size_t size;

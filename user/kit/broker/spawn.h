@@ -10,7 +10,6 @@
 
 #include "kit/worker/worker.h"
 
-/* Options for starting workers. */
 struct spawner {
 	/* path of the worker's program; NULL: the installed nnaccel-worker */
 	const char *path;
@@ -21,7 +20,6 @@ struct spawner {
 	bool allow_none;	/* true: allow ISOLATE_NONE if no stronger isolation works */
 };
 
-/* Plug-ins that a new worker loads. */
 struct spawn_plugins {
 	const char *folder;
 	char **files;			/* names of the files, with NULL after the last */

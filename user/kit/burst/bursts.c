@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Serves a client's bursts. One thread, the watcher, waits for requests on all idle bursts. A
- * separate thread serves each active burst, except while the engine defers the burst's execution.
+ * One thread, the watcher, waits for requests on all idle bursts. A separate thread serves each
+ * active burst, except while the engine defers the burst's execution.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -18,7 +18,8 @@
 
 struct slot_place {
 	uint32_t slot;
-	struct mapping *mapping;	/* NULL if the table entry is free */
+	/* mapping of the slot's memory; NULL if the table entry is free */
+	struct mapping *mapping;
 };
 
 /* Removes a slot. The caller holds e->lock, and no request may execute. */

@@ -40,7 +40,7 @@ enum nn_status cache_client_query(struct cache_client *client, const uint8_t *to
 
 /* A mapped entry of the engine's own cache; the data part comes before the model part. */
 struct cached_parts {
-	void *base;		/* NULL: no entry is mapped */
+	void *base;		/* address of the mapping; NULL: no entry is mapped */
 	size_t model_size, data_size;
 	uint8_t hash[DIGEST_SIZE];	/* hash of the model part */
 };

@@ -13,8 +13,8 @@
  */
 struct guard_job {
 	/*
-	 * Called after the job's thread was stopped for ever. The function fail() must not allocate
-	 * memory.
+	 * The function fail() is called after the job's thread was stopped for ever, and must not
+	 * allocate memory.
 	 */
 	void (*fail)(struct guard_job *job, const char *reason);
 };

@@ -11,7 +11,7 @@
 #include <linux/nnaccel.h>
 #include <nnaccel/engine_model.h>
 
-/* A command and its arrays. The pointers point into the buffer that was parsed. */
+/* A command and its arrays. All pointers point into the buffer of the parsed command. */
 struct command {
 	const struct nnaccel_cmd *head;
 	const struct nnaccel_grant *grants;	/* head->num_grants */

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Maps memory that the kernel grants to a session. Handles SIGBUS for files that are truncated
- * while mapped.
- */
+/* Handles SIGBUS for files that are truncated while mapped. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

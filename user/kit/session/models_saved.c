@@ -29,7 +29,7 @@ static enum nn_status hash_parts(const struct nna_engine_part *parts, uint32_t c
 	return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 }
 
-/* Computes the hash of an entry, which the index stores under the entry's token. */
+/* Computes the hash of an entry; the index stores the hash under the entry's token. */
 static enum nn_status hash_entry(const struct nnaccel_cmd *head, const struct nna_engine_part *model,
 				 const struct nna_engine_part *data, uint8_t hash[DIGEST_SIZE],
 				 struct nn_error *err)

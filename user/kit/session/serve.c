@@ -371,9 +371,9 @@ static void answer_shapes(struct server *server, struct answer *answer,
 }
 
 /*
- * Finds the memory for the operations' times, which follows struct times_head in the last output.
- * Returns false if the last output is missing, too small or not aligned, or if CPUs cannot access
- * its memory.
+ * Finds the memory for the operations' times; the times follow struct times_head in the last
+ * output. Returns false if the last output is missing, too small or not aligned, or if CPUs cannot
+ * access its memory.
  */
 static bool find_times(const struct job *job, const struct command *command, struct nn_times *times)
 {
@@ -499,7 +499,6 @@ static enum nn_status job_run(struct work *w)
 	return job_has_ended(w, status);
 }
 
-/* Sets the answer of an execution that has ended. */
 static void job_finish(struct work *w, enum nn_status status)
 {
 	const struct memory_args args = memory_args_of(w);

@@ -2,7 +2,6 @@
 /* The threads that run a session's tasks; see tasks.h. */
 #include "kit/session/tasks.h"
 
-/* A thread that waits for a task. */
 struct idler {
 	struct idler *next;
 	bool called;

@@ -24,9 +24,9 @@ void sandbox_enter(const struct nna_engine *engine, const struct worker_options 
 void sandbox_stop_processes(const struct nna_engine *engine, enum isolation isolation);
 
 /*
- * The functions sandbox_seal*() load a filter that restricts system calls. If plug-ins are loaded,
- * sandbox_seal_for_plugins() must be called before the constructors of plug-ins run, and
- * sandbox_seal() after the constructors.
+ * The functions sandbox_seal*() load a filter that restricts system calls. With plug-ins, the
+ * caller calls sandbox_seal_for_plugins() before the constructors of plug-ins run, and
+ * sandbox_seal() after the constructors have run.
  */
 void sandbox_seal_for_plugins(const struct nna_engine *engine);
 void sandbox_seal(const struct nna_engine *engine);

@@ -2,7 +2,7 @@
 /*
  * The network that reads a frame's number. The network's input is the whole NV12 frame of the
  * camera. The network converts the part of the frame that shows the number to RGB. The output has,
- * for each place of the number, the probabilities of the ten digits and of "no digit".
+ * for each digit position of the number, the probabilities of the ten digits and of "no digit".
  */
 #ifndef NN_CAMERA_READER_H
 #define NN_CAMERA_READER_H

@@ -59,10 +59,7 @@ static inline uint32_t net_out_count(const struct net_layer *layer)
 	return layer->out_size * layer->out_size * layer->out_channels;
 }
 
-/*
- * The range of a filter's rows (or columns) that lie inside the image when net_span() places the
- * filter for output row (or column) `o`.
- */
+/* The rows (or columns) of a filter that lie inside the image for output row (or column) `o`. */
 struct net_span {
 	uint32_t first, end;		/* of the filter */
 	uint32_t in;			/* row of the image that meets the filter's row `first` */

@@ -826,7 +826,7 @@ void group_clients(struct test *t)
 	for (uint32_t i = 0; i < count; i++) {
 		if (!clients[i].v)
 			continue;
-		/* An engine may reject some clients if there are many at a time. */
+		/* An engine may reject some clients if many clients exist at a time. */
 		test_note(t, row, clients[i].outcome, NULL, clients[i].reason);
 	}
 	free(clients);

@@ -251,7 +251,10 @@ static bool read_stat(const char *process, pid_t group, long *pages, int *thread
 
 	snprintf(path, sizeof(path), "/proc/%s/stat", process);
 	file = fopen(path, "re");
-	/* Count fields after the last bracket, because the process's name may contain any byte. */
+	/*
+	 * In the file stat, count fields after the last bracket, because the process's name may
+	 * contain any byte.
+	 */
 	rest = file && fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
 	is_read = rest && sscanf(rest + 1, " %*c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
 				 "%*d %d %*d %*u %*u %ld", &its, threads, pages) == 3;

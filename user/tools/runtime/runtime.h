@@ -77,7 +77,7 @@ bool runtime_fill(struct runtime *runtime, unsigned int seed, char error[RUNTIME
 /* Returns the size of an element in bytes; 0 for RUNTIME_OTHER. */
 size_t runtime_size(enum runtime_type type);
 
-/* Loads the first library in a list of names that exists, for the implementations of runtimes. */
+/* Loads the first existing library of a list of names, for the implementations of runtimes. */
 void *runtime_load(const char *wanted, const char *const *names, const char *package,
 		   char error[RUNTIME_ERROR]);
 

@@ -52,7 +52,7 @@ void relu_op(struct lowering *t)
 	set(t, x);
 }
 
-/* Reads a constant bound into *value; `otherwise` if the bound is missing. */
+/* Reads a constant bound into *value; sets *value to `otherwise` if the bound is missing. */
 static bool bound(struct lowering *t, uint32_t index, const char *name, float otherwise,
 		  float *value)
 {

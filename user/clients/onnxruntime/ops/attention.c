@@ -174,7 +174,7 @@ static void set_heads(struct lowering *t, const struct attention *a, uint32_t x)
 }
 
 /*
- * Hides positions by an int32 mask, which has 1 for each visible position, or the length of each
+ * Hides positions by an int32 mask; the mask has 1 for each visible position, or the length of each
  * sequence of the batch.
  */
 static uint32_t add_padding(struct lowering *t, const struct attention *a, uint32_t x,

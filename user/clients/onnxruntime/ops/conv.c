@@ -33,7 +33,7 @@ static void filter_dims(const struct conv *c, uint32_t dims[4])
 	dims[3] = is_depthwise(c) ? c->outputs : c->inner;
 }
 
-/* Emits operations that transpose a filter, for a filter that is not constant. */
+/* Emits operations that transpose a filter that is not constant. */
 static uint32_t filter_operand(struct lowering *t, const struct conv *c)
 {
 	uint32_t dims[4], area = (uint32_t)(c->w.size[0] * c->w.size[1]), x;
