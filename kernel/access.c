@@ -8,7 +8,7 @@
  * The module syncs its own memory under ctx->lock, when a command is queued and when the command is
  * finished. The sync of memory that this module allocated never waits for another driver. An
  * exporter of another driver may block for any time, on locks and on fences. A thread of the
- * context's own workqueue therefore calls the exporter, without ctx->lock. A command counts towards
+ * context's own workqueue calls the exporter, without ctx->lock. A command counts towards
  * max_commands until the exporter's function has returned.
  *
  * If several commands use the same memory at a time, the CPU owns the memory from the start of the

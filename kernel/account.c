@@ -5,7 +5,7 @@
  *
  * A user is identified by a user id of the initial namespace. If the process that opens the device
  * is in another user namespace, the owner of the outermost namespace below the initial namespace is
- * charged. A user therefore gets no additional limits by subordinate ids.
+ * charged. A user gets no additional limits by subordinate ids.
  */
 
 #include <linux/capability.h>

@@ -64,7 +64,7 @@ static bool nnaccel_payload_is_flags(const void *payload, u32 size)
 
 /*
  * Validates the copy of an answer against its command. A payload is empty or has the size that the
- * command requested. Only the payload of a query may be shorter.
+ * command requested. Only the payload of a query may be shorter than requested.
  */
 static int nnaccel_commit_check(const struct nnaccel_command *cmd,
 				const struct nnaccel_session_commit *arg,

@@ -101,8 +101,8 @@ int nnaccel_copy_struct(struct nnaccel_ucmd *ucmd, size_t size, size_t min_size)
 	if (ucmd->user_size < min_size)
 		return -EINVAL;
 	/*
-	 * Limit the size, because a signal cannot interrupt the check that the bytes after the
-	 * known structure are 0.
+	 * Limit the structure's size, because a signal cannot interrupt the check that the bytes
+	 * after the known structure are 0.
 	 */
 	if (ucmd->user_size > PAGE_SIZE)
 		return -E2BIG;
@@ -120,7 +120,7 @@ int nnaccel_copy_struct(struct nnaccel_ucmd *ucmd, size_t size, size_t min_size)
  * @cmd: the file operation's argument; its number selects the entry
  * @arg: the file operation's argument
  *
- * Return: the result of the function, or -ENOTTY, -EFAULT, -EINVAL, -E2BIG.
+ * Return: the result of the ioctl's function, or -ENOTTY, -EFAULT, -EINVAL, -E2BIG.
  */
 long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, void *object,
 		   unsigned int cmd, unsigned long arg)

@@ -301,8 +301,8 @@ void nnaccel_command_advance(struct nnaccel_command *cmd)
 		goto out_watch;
 
 	/*
-	 * Notify the exporters that access to the memory begins. The function
-	 * nnaccel_command_begun() then queues the command.
+	 * Notify the exporters that access to the memory begins; nnaccel_command_begun() queues the
+	 * command after the notification.
 	 */
 	if (!ret && cmd->foreign && !nnaccel_command_is_devices(cmd)) {
 		nnaccel_command_queue_access(cmd);

@@ -171,7 +171,7 @@ static bool grow_table(struct nna_device *device)
 	return true;
 }
 
-/* Gives the buffer a token: the first free index of the table, from 1. */
+/* Assigns a token to the buffer: the first free index of the table, from 1. */
 static bool publish(struct nna_buffer *b)
 {
 	struct nna_device *device = b->device;

@@ -76,7 +76,7 @@ void nna_device_put(struct nna_device *device);
 /*
  * Returns whether this process opened the device. In a forked child the kernel rejects all calls on
  * the device. In a forked child, threads that exist only in the parent may hold the device's locks.
- * In a child, functions that free objects therefore take no lock.
+ * In a forked child, functions that free objects take no lock.
  */
 bool nna_device_is_ours(const struct nna_device *device);
 

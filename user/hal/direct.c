@@ -144,7 +144,7 @@ static void die(struct direct *d)
 	pthread_cond_broadcast(&d->changed);
 }
 
-/* Gives an answer of `size` bytes to the call that waits for this answer. */
+/* Passes an answer of `size` bytes to the call that waits for the answer. */
 static void take_answer(struct direct *d, uint8_t *bytes, size_t size)
 {
 	const struct direct_answer *answer = (const void *)bytes;

@@ -8,7 +8,7 @@
 /*
  * Clears the reason for the failure of an earlier call. Each exported function begins with
  * nna_error_clear(), even if the library itself calls the function. After a failure, the library
- * therefore calls no exported function with the same err.
+ * calls no exported function with the same err.
  */
 static inline void nna_error_clear(struct nn_error *err)
 {

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * Transposes more dimensions than TRANSPOSE supports. Each step moves one dimension to its position
- * in the result, in the order of the result's dimensions.
+ * Transposes more dimensions than TRANSPOSE supports. Each step of the transpose moves one
+ * dimension to its position in the result, in the order of the result's dimensions.
  */
 static uint32_t permuted_by_one(struct lowering *t, uint32_t x, int rank, int *places,
 				uint32_t *dims)

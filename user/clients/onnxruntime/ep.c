@@ -102,8 +102,8 @@ static bool is_named_otherwise(const struct ort *ort, const OrtGraph *graph)
 
 /*
  * Returns whether a graph is the inner graph of a node. ONNX Runtime asks about inner graphs before
- * outer graphs, and does not report the parent nodes of inner graphs. A graph therefore counts as
- * inner if it uses values of an outer graph, or if its name is not the main graph's name.
+ * outer graphs, and does not report the parent nodes of inner graphs. A graph counts as inner if it
+ * uses values of an outer graph, or if its name is not the main graph's name.
  */
 static bool is_inner(const struct ep *ep, const OrtGraph *from, const struct graph *graph)
 {

@@ -438,8 +438,8 @@ static bool make_room(struct blob_store *store, const struct blob_work *work, bo
 /*
  * Returns a number that no file ever had. The index records the number before the file is made, so
  * that no other keeper uses the number. A new index would start with 1, but running puts and
- * `verified` may still have numbers of the old index. The function next_file() therefore skips
- * numbers up to `last_file`.
+ * `verified` may still have numbers of the old index. The function next_file() skips numbers up to
+ * `last_file`.
  */
 static int64_t next_file(struct blob_store *store)
 {

@@ -123,8 +123,8 @@ void blob_store_end_check(struct blob_store *store, struct blob_work *work, uint
 			  uint64_t *faults);
 
 /*
- * Removes an entry that proved useless. Returns true if the entry does not exist any more, and
- * false if the entry may still exist.
+ * Removes a user's entry. Returns true if the entry does not exist any more, and false if the entry
+ * may still exist.
  */
 bool blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE]);
 

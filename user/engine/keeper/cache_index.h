@@ -60,8 +60,8 @@ enum message_kind cache_index_store(struct cache_index *index, uint32_t uid,
 				     const uint8_t hash[DIGEST_SIZE]);
 
 /*
- * Returns CACHE_YES if the hash is stored for the token, or CACHE_NO or CACHE_FAILED. The time of
- * use of the hash gets to the disk later.
+ * Returns CACHE_YES if the hash is stored for the token, or CACHE_NO or CACHE_FAILED. The hash's
+ * time of use is written to the disk later.
  */
 enum message_kind cache_index_query(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
@@ -93,7 +93,10 @@ const char *cache_index_identity(const struct cache_index *index);
 /* Returns the next number of a counter, which serves as the time of use. */
 int64_t cache_index_tick(struct cache_index *index);
 
-/* Records that the plan in file `file` was used. The time of use gets to the disk later. */
+/*
+ * Records that the plan in file `file` was used. The plan's time of use is written to the disk
+ * later.
+ */
 void cache_index_used(struct cache_index *index, int64_t file);
 
 /*

@@ -360,7 +360,7 @@ static void ask_index(struct keep *k, struct task *t)
 /*
  * Returns whether a request needs a transaction; a transaction also writes the times of use that
  * are kept in memory. CACHE_DROP begins a transaction of its own, and only if the entry exists.
- * Workers therefore cannot cause transactions by dropping missing entries.
+ * Workers cannot cause transactions by dropping missing entries.
  */
 static bool changes_index(const struct task *t)
 {
@@ -482,8 +482,7 @@ static void add_last(struct task **list, struct task *t)
 }
 
 /*
- * Gives tasks back to the main thread, which passes each task to another queue or answers its
- * request.
+ * Returns tasks to the main thread, which passes each task to another queue or answers its request.
  */
 static void hand_back(struct keep *k, struct task *batch)
 {
@@ -642,7 +641,7 @@ static void take_admin(struct keep *k)
 
 /* ---- requests ---- */
 
-/* Sends a task's answer. Returns false if the worker is gone or does not read answers. */
+/* Sends a task's answer. Returns false if the worker has ended or does not read answers. */
 static bool answer(struct keep *k, size_t i, struct task *t)
 {
 	bool sent = message_send(k->fds[i].fd, &t->answer, t->file);
@@ -751,7 +750,8 @@ static void set_busy(struct keep *k, size_t i, bool is_busy)
 }
 
 /*
- * Answers a request, or queues the request for another thread. Returns false if the client is gone.
+ * Answers a request, or queues the request for another thread. Returns false if the client has
+ * closed the connection.
  */
 static bool serve_request(struct keep *k, size_t i, const struct message *request)
 {
@@ -818,7 +818,10 @@ static void end_work(struct keep *k)
 	}
 }
 
-/* Reads and answers one request. Returns false if the worker is gone or sent an invalid message. */
+/*
+ * Reads and answers one request. Returns false if the worker has ended or has sent an invalid
+ * message.
+ */
 static bool serve_client(struct keep *k, size_t i)
 {
 	struct client *c = k->clients[i];

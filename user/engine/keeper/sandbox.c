@@ -24,7 +24,7 @@
  */
 #define HANDLED ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)
 
-/* The rights in the keeper's folder and its subfolder. */
+/* Landlock rights in the keeper's folder and in the folder's subfolder. */
 #define ALLOWED (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | \
 		 LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | \
 		 LANDLOCK_ACCESS_FS_REMOVE_FILE)

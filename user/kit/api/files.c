@@ -24,7 +24,10 @@ uint32_t files_count(const struct nna_engine *engine)
 	return count;
 }
 
-/* Opens a file, and gives the file a descriptor number above those of the library's files. */
+/*
+ * Opens a file, and gives the file a descriptor number above the descriptors of the library's
+ * files.
+ */
 static int open_one(const struct nna_engine_file *file)
 {
 	int mode = file->use & NNA_ENGINE_FILE_WRITE ? O_RDWR : O_RDONLY;

@@ -24,8 +24,8 @@
 #define UNKNOWN "the memory limit of its cgroup is not known: "
 
 /*
- * Reads the memory limit of one cgroup. Returns false if the cgroup is gone or its limit cannot be
- * read.
+ * Reads the memory limit of one cgroup. Returns false if the cgroup no longer exists or its limit
+ * cannot be read.
  */
 static bool read_limit(const char *path, uint64_t *bytes, uint64_t *number)
 {

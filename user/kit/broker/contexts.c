@@ -72,7 +72,7 @@ static void refuse(int node, struct limits *limits, const struct waiter *waiter)
 			 (unsigned long long)waiter->context, waiter->pid, waiter->uid,
 			 waiter->reason ? waiter->reason : reason, more);
 	}
-	/* ENOENT means that the context is gone. */
+	/* ENOENT means that the context no longer exists. */
 	if (ioctl(node, NNACCEL_ENGINE_REFUSE, &refuse) && errno != ENOENT)
 		log_error("context %llu: cannot be refused: %s",
 			  (unsigned long long)waiter->context, strerror(errno));

@@ -14,8 +14,8 @@
 int context_next(int node, const char *device, struct nnaccel_engine_next *next);
 
 /*
- * Returns a context's session, which the caller closes, or -1 if the context is gone or the ioctl
- * fails.
+ * Returns a context's session, which the caller closes, or -1 if the context no longer exists or
+ * the ioctl fails.
  */
 int context_session(int node, uint64_t context);
 

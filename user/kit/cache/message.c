@@ -9,7 +9,7 @@
 #include "base/packet.h"
 #include "kit/cache/message.h"
 
-/* Bits that tell which fields a kind of message uses besides `serial`. */
+/* Bits for the fields that a kind of message uses besides `serial`. */
 enum { TOKEN = 1, HASH = 2, SIZES = 4, USER = 8, ALL_USERS = 16 };
 
 static const struct {

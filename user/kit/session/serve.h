@@ -66,12 +66,12 @@ unsigned int server_threads(void);
 
 /*
  * Attaches this process's address space to the session. Returns false on failure, with a log line
- * unless the context is gone.
+ * unless the context no longer exists.
  */
 bool server_attach(struct server *server);
 
 /*
- * Serves a session until its context is gone; several threads may call server_run(). At the end,
+ * Serves a session until its context is closed; several threads may call server_run(). At the end,
  * exits with status 0 or, if the session failed, with status 1 and a log line. In a process that
  * serves several clients, server_run() returns instead of exiting.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The demo's random numbers, by splitmix64. A seed gives equal numbers on all machines, and
+ * The demo's random numbers, by splitmix64. A seed yields equal numbers on all machines, and
  * therefore equal images and equal training results.
  */
 #ifndef NN_DEMO_RANDOM_H

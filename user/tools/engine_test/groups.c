@@ -330,8 +330,8 @@ static struct vector *double_dims(const struct vector *v)
 }
 
 /*
- * Executes a model in which the arguments, not the model, give the dimensions. The memory of each
- * output is `more` bytes larger than the output, or smaller if `more` is negative.
+ * Executes a model in which the arguments, not the model, contain the dimensions. The memory of
+ * each output is `more` bytes larger than the output, or smaller if `more` is negative.
  */
 static enum outcome run_dynamic(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 				int more, char reason[REASON])
