@@ -8,7 +8,7 @@
 /* ---- submit.c ---- */
 
 /**
- * struct nnaccel_kind - A kind of work
+ * struct nnaccel_kind - A kind of request from a client, such as an execution
  * @size: size of its structure
  * @min_size: size of the structure's first published version
  * @command: enum nnaccel_cmd_kind; unused with @create
@@ -21,8 +21,8 @@
  * @build: fills the command; NNACCEL_AGAIN if the arrays must have other sizes
  * @create: replaces @layout and @build; NULL if the work is done, -ERESTARTSYS after a signal
  * @answer: writes the results that only this kind of work has, to the client and to the module's
- *	copy; or NULL. After an error, or -ERESTARTSYS because of a signal, @answer can be called
- *	again.
+ *	copy; or NULL. @answer may be called again if it returned an error, for example
+ *	-ERESTARTSYS.
  * @publish: publishes the object that the work made, once the answer is written; cannot
  *	fail
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: executions by io_uring. An execution by a ring is described and validated like one of
- * NNACCEL_SUBMIT. A completion queue entry reports the end of each execution.
+ * nnaccel: executions by io_uring. An execution by a ring has the structure of NNACCEL_SUBMIT, and
+ * is validated like NNACCEL_SUBMIT. A completion queue entry reports the end of each execution.
  */
 
 #include <linux/sched.h>
@@ -13,10 +13,7 @@
 /* Interval between checks whether a process that calls execve() waits for executions. */
 #define NNACCEL_LEAVE_POLL	msecs_to_jiffies(200)
 
-/*
- * Returns the field of an io_uring command that points to the execution; the pointer is a
- * reference.
- */
+/* Returns the field of an io_uring command that holds a reference to the execution. */
 static struct nnaccel_command **nnaccel_uring_pdu(struct io_uring_cmd *ioucmd)
 {
 	BUILD_BUG_ON(sizeof(struct nnaccel_command *) > sizeof(ioucmd->pdu));
@@ -48,7 +45,7 @@ static int nnaccel_uring_respond(struct nnaccel_command *cmd)
 
 	if (cmd->end_error)
 		return cmd->end_error;
-	/* If the task that submitted the execution has exited, its memory is gone. */
+	/* If the task that submitted the execution has exited, the task's memory is gone. */
 	if (current->mm != cmd->ctx->mm)
 		return -ECANCELED;
 	return nnaccel_work_copy(cmd->kind, &work) ?: nnaccel_work_answer(cmd->kind, cmd, &work) ?:
@@ -56,8 +53,8 @@ static int nnaccel_uring_respond(struct nnaccel_command *cmd)
 }
 
 /*
- * Completes an execution in the task that submitted it. If the task has exited, the function runs
- * in a kworker without the task's mm.
+ * Completes an execution in the task that submitted it. If the submitting task has exited, the
+ * function runs in a kworker without the task's mm.
  */
 static void nnaccel_uring_complete(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 {
@@ -168,7 +165,7 @@ static int nnaccel_uring_start(struct nnaccel_context *ctx, struct io_uring_cmd 
 
 /*
  * Cancels a command because its ring or task exits. io_uring may call the function several times,
- * and before the command is admitted.
+ * even before the module admits the command.
  */
 static void nnaccel_uring_cancel(struct nnaccel_command *cmd)
 {

@@ -47,7 +47,7 @@
  */
 struct exporter {
 	struct kref refs;
-	struct mutex lock;	/* the exporter calls the dma-buf core without this lock */
+	struct mutex lock;	/* not held while the exporter calls the dma-buf core */
 	struct dma_buf *dmabuf;
 	unsigned long refused;
 	bool gone;
@@ -139,7 +139,7 @@ static const bool exporter_counts_syncs;
 
 static int exporter_make_device(struct device *dev)
 {
-	/* Ignore errors: a device without a DMA mask fails later, when it attaches. */
+	/* Ignore the error: if the device has no DMA mask, attaching the device fails. */
 	dma_coerce_mask_and_coherent(dev, DMA_BIT_MASK(64));
 	return 0;
 }
@@ -501,8 +501,8 @@ static int exporter_remap(struct exporter *e)
 }
 
 /*
- * Accesses a word of the mapping by the CPU, because the device's DMA addresses are physical
- * addresses.
+ * Simulates a DMA access by a CPU access; this works because DMA addresses of the test's device are
+ * physical addresses.
  */
 static int exporter_dma(struct exporter *e, struct exporter_dma __user *user)
 {

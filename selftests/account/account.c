@@ -23,7 +23,7 @@ FIXTURE(account) {
 	uint32_t pool;
 	uint32_t model;
 	int burst;
-	int ended;		/* fd of an execution's file, after the execution's end */
+	int ended;		/* file of an execution that has ended */
 	union command cmd;
 };
 
@@ -164,7 +164,7 @@ static int do_execution(FIXTURE_DATA(account) *self)
 	return xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd);
 }
 
-/* Submits an execution with a file, which depends on @num executions, and waits for its end. */
+/* Executes with a file and @num dependencies; returns 0 or an errno. */
 static int do_files(FIXTURE_DATA(account) *self, uint32_t num)
 {
 	static int32_t files[64];
@@ -209,7 +209,10 @@ static const struct {
 	{ "an execution that depends on others", do_file_that_waits },
 };
 
-/* A call fails if one of its allocations reaches the limit, and a failed call leaves no charge. */
+/*
+ * A call fails if its allocations would exceed the user's limit, and a failed call leaves no
+ * charge.
+ */
 TEST_F(account, structures_are_bounded)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(acts); i++) {
@@ -234,7 +237,7 @@ TEST_F(account, structures_are_bounded)
 	}
 }
 
-/* A user can reach the limit exactly; one byte more is rejected. */
+/* The charge of a user may equal the limit, but not exceed the limit by one byte. */
 TEST_F(account, structures_reach_the_bound)
 {
 	long long before = kernel_bytes_at_rest(self), cost, old;
@@ -250,10 +253,7 @@ TEST_F(account, structures_reach_the_bound)
 	param_set("max_user_kernel_bytes", old);
 }
 
-/*
- * Checks that with @room bytes left below the limit a small execution runs, and @execute is
- * rejected.
- */
+/* Checks that @room bytes below the limit suffice for a small execution, but not for @execute. */
 static void expect_charged(struct __test_metadata *_metadata, FIXTURE_DATA(account) *self,
 			   struct nnaccel_execute *execute, long long room)
 {
@@ -312,7 +312,7 @@ TEST_F(account, attributes_are_charged)
 	expect_charged(_metadata, self, &e.cmd, sizeof(attributes) / 2);
 }
 
-/* Fills in an allocation with the maximum number of roles. */
+/* Describes a buffer with the maximum number of roles. */
 static void allocation_with_roles(struct nnaccel_buffer_alloc *alloc, uint32_t model)
 {
 	static struct nnaccel_role roles[NNACCEL_MAX_ROLES];
@@ -420,7 +420,7 @@ static void open_with_many_ids(struct actor *self, void *data)
 		_exit(4);
 	if (device_open() >= 0 || errno != EDQUOT)
 		_exit(5);
-	/* Contexts from a nested user namespace are charged to the same user. */
+	/* The user is also charged for contexts that a nested user namespace opens. */
 	if (unshare(CLONE_NEWUSER))
 		_exit(6);
 	if (device_open() >= 0 || errno != EDQUOT)
@@ -449,7 +449,10 @@ TEST_F(account, subordinate_ids_are_one_user)
 	actor_go(&actor);
 	EXPECT_TRUE(actor_await(&actor));
 	EXPECT_EQ(summary_get(-1, "users"), users + 1);
-	/* The engine sees the same user id for both contexts. */
+	/*
+	 * The engine sees the user id OWNER for the owner's context and for the subordinate id's
+	 * context.
+	 */
 	while (!broker_next(self->s.broker, NNACCEL_ENGINE_NONBLOCK, &next)) {
 		EXPECT_EQ(next.out_uid, OWNER);
 		seen++;
@@ -481,7 +484,10 @@ TEST_F(account, buffer_outlives_its_context)
 	ASSERT_EQ(in_child(give_buffer, pair[0]), 0);
 	buffer = receive_file(pair[1]);
 	ASSERT_GE(buffer, 0);
-	/* The context and its address space no longer exist, but the memory is still charged. */
+	/*
+	 * The user is still charged for the memory, although the context and its address space no
+	 * longer exist.
+	 */
 	EXPECT_TRUE(summary_becomes(-1, "contexts-held", held));
 	EXPECT_EQ(summary_get(-1, "pool-bytes"), bytes + 3 * (long long)PAGE);
 	close(buffer);
@@ -528,8 +534,8 @@ TEST_F(account, memory_cgroup)
 	for (int i = 0; i < SLOTS; i++)
 		ASSERT_EQ(slot_bind(self->burst, self->pool, NNACCEL_PROT_READ, NULL), 0);
 	/*
-	 * The cgroup is charged in advance for up to 64 pages of each CPU. If pages are large, the
-	 * charge in advance hides the charge of the slots.
+	 * The cgroup is charged in advance for up to 64 pages of each CPU. If pages are larger than
+	 * 4 KiB, the charge in advance hides the charge for the slots.
 	 */
 	slots = group_bytes();
 	EXPECT_GT(slots - roles, PAGE > 4096 ? -1 : SLOTS * 128 / 8);
@@ -597,7 +603,9 @@ TEST_F(account, keys_of_drm_usage_stats)
 		  summary_get(fd, "nnaccel-memory-alloc") + 8 * (long long)PAGE / 1024);
 	EXPECT_EQ(do_execution(self), 0);
 	EXPECT_GT(summary_get(fd, "drm-engine-nn"), 0);
-	/* The device time in fdinfo is the sum of two executions, the fixture's and this test's. */
+	/*
+	 * fdinfo shows the device time of two executions: one by the fixture, and one by the test.
+	 */
 	EXPECT_LE(summary_get(fd, "drm-engine-nn"), 2 * MOCK_DEVICE_NS);
 	EXPECT_EQ(summary_get(fd, "drm-resident-device"), 0);
 	close(file);

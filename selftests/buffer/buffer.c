@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Buffers of memory domains: commands to the worker, rejected fields, roles and state at every use,
- * copies, the engine's own layouts, and the end of buffers.
+ * Buffers of memory domains: commands to the worker, rejected fields, checks of roles and state,
+ * copies, layouts of the engine, and the end of buffers.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -312,7 +312,7 @@ TEST_F(buffers, copy)
 		ASSERT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, sizes[i]), 0);
 		ASSERT_EQ(buffer_copy_out(self->s.fd, self->buffer, self->back, sizes[i]), 0);
 		EXPECT_EQ(memcmp(self->data, self->back, sizes[i]), 0);
-		/* The size of a copy out must be that of the last copy in. */
+		/* A copy out of a buffer must have the size of the last copy into the buffer. */
 		EXPECT_EQ(buffer_copy_out(self->s.fd, self->buffer, self->back, sizes[i] + 1), EINVAL);
 		EXPECT_EQ(buffer_copy_out(self->s.fd, self->buffer, self->back, sizes[i] - 1), EINVAL);
 	}
@@ -403,7 +403,7 @@ static int copy_with_pool(FIXTURE_DATA(buffers) *self, uint32_t way, uint32_t po
 
 /*
  * Copies from a range of a pool into the buffer, and from the buffer to a second range of the pool.
- * Checks that the bytes around the second range do not change.
+ * Checks that the second copy does not change the pool outside of the second range.
  */
 static void copy_through(struct __test_metadata *_metadata, FIXTURE_DATA(buffers) *self, int fd,
 			 uint32_t pool, size_t size)
@@ -434,7 +434,9 @@ TEST_F(buffers, copy_with_own_pool)
 	int fd = pool_export(self->s.fd, pool);
 
 	copy_through(_metadata, self, fd, pool, 4 * PAGE);
-	/* The pool is a part of a dma-buf; offsets are relative to the part. */
+	/*
+	 * If a pool is a range of a dma-buf, offsets in the pool are relative to the range's start.
+	 */
 	ASSERT_EQ(pool_import(self->s.fd, fd, NNACCEL_PROT_READ, PAGE, PAGE, &part), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, part, PAGE - 7, 7), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, part, PAGE - 7, 8), EINVAL);
@@ -452,8 +454,8 @@ TEST_F(buffers, copy_with_files)
 	copy_through(_metadata, self, fd, pool, 4 * PAGE);
 	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
 	/*
-	 * A pool in a write-sealed file can only be copied into a buffer, and a pool in a truncated
-	 * file not at all.
+	 * A copy cannot write to a pool whose file is write-sealed, and cannot access a pool whose
+	 * file is truncated.
 	 */
 	ASSERT_EQ(pool_import(self->s.fd, fd, NNACCEL_PROT_READ, 0, 4 * PAGE, &readable), 0);
 	ASSERT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), 0);
@@ -498,8 +500,8 @@ TEST_F(buffers, copy_with_other_drivers)
 	EXPECT_EQ(buffer_copy_out(self->s.fd, self->buffer, self->back, 500), 0);
 
 	/*
-	 * If a copy's access to a pool cannot begin, the buffer does not change; if it cannot end,
-	 * the buffer becomes uninitialised.
+	 * If the exporter refuses a copy's access, the buffer does not change; if the exporter
+	 * refuses to end the access, the buffer becomes uninitialised.
 	 */
 	ASSERT_EQ(ioctl(x.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, pool, 0, 100), EIO);
@@ -525,7 +527,7 @@ TEST_F(buffers, pool_copy_refusals)
 	const struct refusal cases[] = {
 		REFUSE(struct nnaccel_buffer_copy, flags, NNACCEL_COPY_POOL, EINVAL),
 		REFUSE(struct nnaccel_buffer_copy, flags, 7, EINVAL),
-		/* A copy with user memory, without NNACCEL_COPY_POOL, must not name a pool. */
+		/* Without NNACCEL_COPY_POOL, a copy uses user memory and must not name a pool. */
 		REFUSE(struct nnaccel_buffer_copy, flags, NNACCEL_COPY_IN, EINVAL),
 		REFUSE(struct nnaccel_buffer_copy, data, 1, EINVAL),
 		REFUSE(struct nnaccel_buffer_copy, pool, 0, ENOENT),
@@ -611,7 +613,7 @@ TEST_F(buffers, execute)
 	munmap(out, 4 * PAGE);
 }
 
-/* Pools and buffers in one execution: the grants of buffers follow those of the pools. */
+/* In an execution's command, the grants of the pools precede the grants of the buffers. */
 TEST_F(buffers, execute_with_pools)
 {
 	struct buffer_execution e;
@@ -901,7 +903,10 @@ TEST_F(buffers, freed_in_use)
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-buffers", 0));
-	/* The worker is notified of the end of both buffers, and unmaps their memory. */
+	/*
+	 * The module notifies the worker of the end of two buffers, whose memory the worker then
+	 * unmaps.
+	 */
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 		EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_GRANT);
@@ -977,8 +982,8 @@ TEST_F(buffers, worker_dies)
 	EXPECT_EQ(buffer_alloc(self->s.fd, self->model, 1), 0);
 	EXPECT_EQ(errno, ESTALE);
 	/*
-	 * A new worker's models may have the numbers of old models, but old buffers have no roles
-	 * for them.
+	 * Models of a new worker may have the ids of the dead worker's models, but earlier buffers
+	 * have no roles for new models.
 	 */
 	model = prepare_anew(self);
 	ASSERT_NE(model, 0);
@@ -1027,7 +1032,10 @@ static uint32_t allocate_own(FIXTURE_DATA(buffers) *self)
 	return async_wait(&self->async) ? 0 : a.cmd.out_buffer;
 }
 
-/* Fetches a copy command and converts the buffer's layout as the worker. */
+/*
+ * Fetches a copy command as the worker, and copies between the linear layout and the engine's
+ * layout.
+ */
 static int convert_for(FIXTURE_DATA(buffers) *self, uint32_t kind, uint64_t length)
 {
 	const struct nnaccel_grant *grants = command_grants(&self->cmd);
@@ -1119,7 +1127,7 @@ TEST_F(buffers, engine_layout_fails)
 	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, buffer, self->data, 1000));
 	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_IN, 1000), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
-	/* If a copy out fails, the buffer keeps its contents. */
+	/* If a copy out of a buffer fails, the buffer keeps its contents. */
 	copy = (struct nnaccel_buffer_copy){
 		.size = sizeof(copy),
 		.flags = NNACCEL_COPY_OUT,
@@ -1131,7 +1139,7 @@ TEST_F(buffers, engine_layout_fails)
 	};
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_BUFFER_COPY, &copy));
 	ASSERT_EQ(fetch(self), 0);
-	/* During the copy out the buffer can be read but not written. */
+	/* While a copy reads the buffer, other calls may read the buffer but not write it. */
 	EXPECT_EQ(buffer_copy_in(self->s.fd, buffer, self->data, 1), EBUSY);
 	EXPECT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
 				 NNACCEL_STATUS_GENERAL_FAILURE, NULL, 0, "cannot"), 0);
@@ -1141,7 +1149,7 @@ TEST_F(buffers, engine_layout_fails)
 	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_OUT, buffer, self->back, 1000));
 	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_OUT, 1000), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
-	/* If a copy in fails, the buffer becomes uninitialised. */
+	/* If a copy into a buffer fails, the buffer becomes uninitialised. */
 	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, buffer, self->data, 1000));
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(buffer_copy_out(self->s.fd, buffer, self->back, 1000), EBUSY);
@@ -1265,7 +1273,8 @@ static void kill_client(struct __test_metadata *_metadata, FIXTURE_DATA(buffers)
 	EXPECT_EQ(session_fetch(self->s.session, 0, &(union command){}), ESHUTDOWN);
 	if (begun) {
 		/*
-		 * After the client's death the worker can write the output buffer until it answers.
+		 * After the client's death the worker can write the output buffer until the worker
+		 * answers.
 		 */
 		memset(out, 1, CAPACITY);
 		EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);

@@ -261,7 +261,7 @@ static uint64_t length_of(const struct region *r)
 	return r->is_ring ? RING_BYTES : PAGE;
 }
 
-/* Maps as the client, or as the worker if @number is set; returns 0 or an errno. */
+/* Maps a burst as the client, or as the worker if @number is set; returns 0 or an errno. */
 static int try_map(int fd, uint32_t number, uint64_t offset, uint64_t length, int prot)
 {
 	void *at = number ? session_burst_map(fd, number, offset, length, prot) :
@@ -442,7 +442,10 @@ TEST_F(bursts, announce_freed_slots)
 	ASSERT_EQ(slot_bind(self->burst, pool, NNACCEL_PROT_READ, &told), 0);
 	ASSERT_EQ(slot_bind(self->burst, self->pool, NNACCEL_PROT_READ, &untold), 0);
 	ASSERT_EQ(slot_resolve(self->s.session, self->number, told, &grant), 0);
-	/* The slot has a reference to the pool, so the pool and its grant stay. */
+	/*
+	 * The slot has a reference to the pool, so destroying the pool's id frees neither the pool
+	 * nor its grant.
+	 */
 	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
 	EXPECT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd), EAGAIN);
 	EXPECT_EQ(slot_free(self->burst, untold), 0);
@@ -760,7 +763,7 @@ TEST_F(bursts, survive_a_client_killed_at_each_step)
 	EXPECT_FALSE(burst_is_dead(self->burst, 0));
 }
 
-/* Worker process that inherits its session; waits for the test after each step. */
+/* Worker process that inherits the session from the test; waits for the test after each step. */
 static void worker_steps(struct actor *self, void *data)
 {
 	int session = *(int *)data;
@@ -831,8 +834,8 @@ TEST_F(bursts, survive_a_worker_killed_at_each_step)
 			ASSERT_TRUE(actor_await(&actor));
 		}
 		/*
-		 * Wait for the client: up to step 3 it waits for an answer, and after step 3 it
-		 * waits for nothing.
+		 * Up to step 3, wait until the client's command is queued; after step 3, until the
+		 * client has no command.
 		 */
 		while (summary_get(client.fd, "nnaccel-commands") != (step <= 3))
 			usleep(1000);

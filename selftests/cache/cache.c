@@ -261,8 +261,9 @@ TEST_F(cache, bad_parts)
 			{ true, { .pool = dp, .length = DATA + 1 }, EINVAL },
 			{ true, { .pool = dp, .length = UINT64_MAX }, EINVAL },
 			/*
-			 * CACHE_SAVE rejects the last two parts, which are in a read-only pool.
-			 * PREPARE_CACHED accepts such parts, so it is tested without these cases.
+			 * CACHE_SAVE rejects the last two cases, whose parts are in a read-only
+			 * pool. PREPARE_CACHED accepts parts in a read-only pool, so its test omits
+			 * the last two cases.
 			 */
 			{ false, { .pool = read_only, .length = 1 }, EACCES },
 			{ true, { .pool = read_only }, EACCES },
@@ -321,7 +322,10 @@ TEST_F(cache, numbers_of_parts)
 		ASSERT_EQ(session_answer(self->s.session, &cmd), 0);
 		ASSERT_EQ(async_wait(&async), 0);
 
-		/* The worker reports the size of each part; a part must fit into its memory. */
+		/*
+		 * The worker reports the size of each cache part, which may not exceed the memory
+		 * of the part.
+		 */
 		cache_save_init(&save, &self->saved, prepare.out_model, 0, 0, 0, 0);
 		save.num_model_parts = cases[i].model;
 		save.num_data_parts = cases[i].data;
@@ -346,7 +350,7 @@ TEST_F(cache, numbers_of_parts)
 		ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 		EXPECT_EQ(cmd.head.kind, NNACCEL_DO_FORGET_MODEL);
 	}
-	/* The limit of bytes applies to all model parts together. */
+	/* The sum of the sizes of all model parts is limited. */
 	{
 		int file = file_new(NNACCEL_MAX_WIRE);
 		uint32_t pool;

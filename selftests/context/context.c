@@ -16,7 +16,7 @@ FIXTURE(context) {
 
 FIXTURE_SETUP(context)
 {
-	/* The test registers as the broker, so that no other process serves its contexts. */
+	/* The test registers as the broker, so that no other process serves the test's contexts. */
 	self->broker = broker_open();
 	ASSERT_GE(self->broker, 0);
 	ASSERT_TRUE(summary_read(&self->before));

@@ -99,7 +99,10 @@ TEST_F(query, empty_answer)
 	EXPECT_EQ(query.data_size, 0);
 }
 
-/* The client gets every status that the worker commits, but no payload with a status of failure. */
+/*
+ * The client gets every status that the worker commits; if the status is a failure, the client gets
+ * no payload.
+ */
 TEST_F(query, statuses)
 {
 	for (uint32_t status = 1; status <= NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT; status++) {
@@ -145,7 +148,7 @@ TEST_F(query, no_engine)
 	EXPECT_EQ(param_set("engine_wait_ms", wait_ms), 50);
 }
 
-/* A deadline ends the wait for a worker, too. */
+/* A call that waits for a worker ends at the call's deadline. */
 TEST_F(query, deadline_before_a_worker)
 {
 	uint32_t pool = pool_alloc(self->s.fd, 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Kills worker, client and broker at each stage of their work. Every waiting call returns an
- * error, the next worker or broker takes over, and no object is left.
+ * Kills the worker, the client or the broker at each stage of its work. Tests that every waiting
+ * call returns an error, that a new worker or broker takes over, and that no object leaks.
  */
 #include <poll.h>
 #include <sys/mman.h>
@@ -28,7 +28,7 @@ struct client {
 	struct async async;
 };
 
-/* Returns the ioctl of a request, and fills in its structure. */
+/* Returns the ioctl of a request, and sets *arg to the filled structure of the ioctl. */
 static unsigned long fill_in(struct client *client, enum request request, void **arg)
 {
 	switch (request) {
@@ -195,8 +195,8 @@ static void work(struct actor *self, void *data)
 }
 
 /*
- * Kills a worker at a stage while a client's request is made. Returns the errno of the
- * client's call, or -1 if the test failed.
+ * Kills the worker at stage @stage, while the client makes request @request. Returns the errno of
+ * the client's call, or -1 if the test failed.
  */
 static int kill_worker(struct __test_metadata *_metadata, FIXTURE_DATA(death) *self,
 		       enum worker_stage stage, enum request request)
@@ -432,8 +432,8 @@ TEST_F(death, of_the_client)
 				TH_LOG("client %s asks for %s: %s", client_stage_names[stage],
 				       request_names[request], wrong);
 			/*
-			 * At CLIENT_MAPPED and later stages this process still maps memory, which
-			 * stays allocated.
+			 * From stage CLIENT_MAPPED on, the test process still maps the killed
+			 * client's memory, which therefore stays allocated.
 			 */
 			if (stage < CLIENT_MAPPED) {
 				EXPECT_TRUE(summary_settles(&before));
@@ -495,7 +495,7 @@ TEST_F(death, of_the_broker)
 				error = async_wait(&self->client.async);
 			/*
 			 * The client's call fails because no broker registers in time, or because
-			 * its session ends.
+			 * the context's session ends.
 			 */
 			EXPECT_TRUE(!asking || error == ENOTCONN || error == EPIPE)
 				TH_LOG("broker %s: %s", broker_stage_names[stage], strerror(error));

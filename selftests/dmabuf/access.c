@@ -157,8 +157,8 @@ static int start_file(FIXTURE_DATA(access) *self, uint32_t input, uint32_t outpu
 }
 
 /*
- * If commands overlap, the CPU owns their memory until the last command ends, because giving the
- * memory to devices earlier would lose outputs.
+ * If commands overlap, the CPU owns their memory until the last command ends. If devices got the
+ * memory earlier, outputs would be lost.
  */
 TEST_F(access, of_commands_that_overlap)
 {
@@ -205,8 +205,8 @@ TEST_F(access, of_commands_that_overlap)
 }
 
 /*
- * Overlapping commands also share an access to memory that the module allocated and a device has
- * mapped.
+ * If the module allocated the memory and a device has mapped it, overlapping commands share one
+ * access.
  */
 TEST_F(access, of_commands_that_overlap_on_own_memory)
 {
@@ -287,7 +287,7 @@ TEST_F(access, is_none_if_only_devices_access_memory)
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
 	EXPECT_EQ(exporter_counts(&self->x).to_cpu, before.to_cpu);
 	EXPECT_EQ(exporter_counts(&self->x).to_device, before.to_device);
-	/* With NNACCEL_ATTACH_DEVICES the module also waits for fences of the memory. */
+	/* The module waits for fences of the memory even with NNACCEL_ATTACH_DEVICES. */
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
 	ASSERT_TRUE(async_start(&self->async, s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
 	usleep(100000);
@@ -312,7 +312,7 @@ TEST_F(access, ends_with_the_worker)
 	EXPECT_TRUE(execute(self, self->pool, self->own));
 	EXPECT_EQ(async_wait(&self->async), ESTALE);
 	await_commands(self->s.fd, 0);
-	/* SUBMIT refuses a dead model before it begins an access. */
+	/* SUBMIT refuses a model of a dead worker before the module begins an access. */
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
 }
 
@@ -592,8 +592,8 @@ TEST_F(access, of_executions_with_files_waits_without_a_thread)
 	}
 	EXPECT_EQ(waiting, MANY);
 	/*
-	 * While MANY executions wait for a fence, the first execution ends, and a new execution
-	 * runs.
+	 * Executions that wait for a fence do not block others: a fetched execution can end, and a
+	 * new execution can run.
 	 */
 	EXPECT_EQ(answer(self), 0);
 	EXPECT_EQ(file_end(self->s.fd, begun), 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests pools for devices only, which NNACCEL_IMPORT_DEVICE imports for engines that registered
- * with NNACCEL_ENGINE_DEVICE_POOLS. CPUs cannot map a pool for devices, and the exporter is not
- * notified of CPU accesses.
+ * Tests pools that only devices access: NNACCEL_IMPORT_DEVICE, and engines that registered with
+ * NNACCEL_ENGINE_DEVICE_POOLS. CPUs cannot map a pool of NNACCEL_IMPORT_DEVICE, so the module never
+ * notifies the exporter of CPU accesses.
  */
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -122,7 +122,7 @@ TEST_F(device_pool, imports)
 	close(file);
 }
 
-/* The engine's device can map a pool for devices, but CPUs cannot. */
+/* The engine's device can map a pool of NNACCEL_IMPORT_DEVICE, but CPUs cannot. */
 TEST_F(device_pool, executes)
 {
 	struct nnaccel_session_sync sync = { .size = sizeof(sync), .flags = NNACCEL_SYNC_READ };
@@ -304,8 +304,8 @@ TEST_F(device_pool, sync_file_of_a_dependent)
 	EXPECT_EQ(execution_fence(self->s.fd, first, &fence), EAGAIN);
 	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EBUSY);
 	/*
-	 * If a dependency ends with a fence, the dependent execution has no fence before its own
-	 * commit.
+	 * Until its own commit an execution has no fence, even if an execution on which it depends
+	 * ended with a fence.
 	 */
 	ASSERT_EQ(session_commit_fenced(self->s.session, self->cmd.head.cookie, hardware), 0);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);

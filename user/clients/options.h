@@ -12,12 +12,12 @@
 #define OPTIONS_ERROR_SIZE 256
 
 struct options {
-	char *device;			/* NULL for the plug-in's choice */
+	char *device;			/* NULL: the plug-in chooses the device */
 	char *cache_dir;		/* NULL: compilations are not cached */
-	char *cache_token;		/* NULL: computed from the contents of a partition */
+	char *cache_token;	/* NULL: the token is computed from the partition's contents */
 	char *runtime;			/* the runtime's name in messages; NULL for the default */
 	char *model;			/* the model's name in messages, or NULL */
-	char *report;	/* file of the report, see report.h; NULL: do not write one */
+	char *report;	/* report file, see report.h; NULL: no report is written */
 	int32_t preference;		/* PreferenceCode */
 	int32_t priority;		/* PriorityCode */
 	bool allow_fp16;

@@ -13,8 +13,8 @@
 #define ALIGNMENT UINT64_C(256)
 
 /*
- * Finds from which to which dispatch each value is needed. Inputs are needed from before the first
- * dispatch, and outputs until after the last dispatch.
+ * Finds the first and the last dispatch that needs each value. Inputs are needed from before the
+ * first dispatch, and outputs until after the last dispatch.
  */
 static void find_lifetimes(struct graph *g)
 {

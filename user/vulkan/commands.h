@@ -31,8 +31,8 @@ struct place {
 uint64_t place_id(void);
 
 /*
- * A copy between the GPU's buffer and an argument. The argument is in its place (struct place) or
- * in the staging buffer.
+ * A copy between the GPU's buffer and an argument. The argument is at the location in struct place,
+ * or in the staging buffer.
  */
 struct transfer {
 	uint64_t host;
@@ -79,8 +79,8 @@ struct commands_target {
 };
 
 /*
- * Records the transfers of inputs or, if `is_output` is set, of outputs. `places` are the places of
- * the inputs or outputs. If *commands is NULL, allocates a command buffer for the transfers.
+ * Records the transfers of inputs or, if `is_output` is set, of outputs. `places` has the location
+ * of each input or output. If *commands is NULL, allocates a command buffer for the transfers.
  */
 VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_target *target,
 			   const struct place *places, bool is_output);
@@ -88,8 +88,8 @@ VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_targ
 /*
  * Records a graph's dispatches, which are submitted between the transfers of inputs and outputs. By
  * the last measurements, each submission takes at most SUBMISSION_NS; a dispatch that takes longer
- * than SUBMISSION_NS is divided. Replaces the commands that `c` contained before; these commands
- * must not be running. If commands_record() fails, `c` contains no commands.
+ * than SUBMISSION_NS is divided. Replaces the previous commands in `c`, which must not be running.
+ * If commands_record() fails, `c` contains no commands.
  */
 VkResult commands_record(struct commands *c, const struct commands_target *target);
 void commands_free(struct commands *c, struct gpu *gpu);

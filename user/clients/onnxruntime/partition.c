@@ -22,8 +22,8 @@ struct cost {
 };
 
 /*
- * Unknown dimensions are first replaced by small numbers, then by numbers that are large enough for
- * windows.
+ * Rounds before LARGE replace unknown dimensions by small numbers, later rounds by numbers that are
+ * large enough for windows.
  */
 enum { ROUNDS = 2, LARGE = ROUNDS };
 
@@ -115,8 +115,8 @@ static bool has_unknown(const struct graph *graph)
 }
 
 /*
- * Rejects the other nodes of a rejected node's dynamically quantised pattern. Returns false if the
- * node is in no pattern.
+ * If a rejected node is in a dynamically quantised pattern, rejects all nodes of the pattern.
+ * Returns false if the node is in no pattern.
  */
 static bool withdraw(const struct translation *t, uint32_t index, struct cost *costs, char **why)
 {
@@ -134,8 +134,8 @@ static bool withdraw(const struct translation *t, uint32_t index, struct cost *c
 }
 
 /*
- * Tries to translate a node. If an input of the node has values such as axes, tries all sets of
- * axes that have the known number of axes.
+ * Tries to translate a node. If the values of an input (such as axes) are unknown, tries all sets
+ * of as many axes as the input has values.
  */
 static bool try_node(struct translation *t, const struct node *node)
 {
@@ -146,8 +146,8 @@ static bool try_node(struct translation *t, const struct node *node)
 	const int rank = count >= 0 && t->values[x].ready ? t->values[x].shape.rank : 0;
 
 	/*
-	 * A reduction of more dimensions than the NNAPI supports, along several axes, is possible
-	 * only for some sets of axes, so do not try such a reduction.
+	 * Do not try a reduction along several axes of more than MAX_DIMS dimensions, because only
+	 * some sets of axes would be possible.
 	 */
 	for (uint32_t set = 0; count >= 0 && (rank <= MAX_DIMS || count < 2) && set < 1u << rank; set++) {
 		int64_t values[MAX_RANK];
@@ -216,7 +216,8 @@ static bool try_nodes(const struct graph *graph, const struct devices *devices, 
 
 /*
  * Computes a depth for each node. The depth grows by one from a claimed node to a consumer that is
- * not claimed. So no path between claimed nodes of the same depth goes through another node.
+ * not claimed. Therefore all paths between two claimed nodes of the same depth contain only claimed
+ * nodes.
  */
 static void depths(const struct graph *graph, const struct cost *costs, int32_t *depth)
 {
@@ -383,7 +384,8 @@ static int64_t try_all(const struct graph *graph, const struct devices *devices,
 
 /*
  * Tries small shapes. If some nodes are rejected, also tries large shapes, and uses the large
- * shapes if more nodes are claimed. Returns the first round of the used shapes, or -1.
+ * shapes if more nodes are claimed. Returns 0 if it uses the small shapes, LARGE if the large
+ * shapes, and -1 if memory runs out.
  */
 static int try_sizes(const struct graph *graph, const struct devices *devices, struct cost *costs,
 		     char **why)

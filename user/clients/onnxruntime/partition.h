@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chooses the nodes of a graph that the device computes, and groups them in parts. No path between
- * two nodes of a part goes through a node outside of the part. A part's work must outweigh the cost
- * of its data transfers.
+ * Chooses the nodes of a graph that the device computes, and groups the chosen nodes in parts. No
+ * path between two nodes of a part goes through a node outside of the part. A part's work must
+ * outweigh the cost of its data transfers.
  */
 #ifndef NN_ORT_PARTITION_H
 #define NN_ORT_PARTITION_H
@@ -14,7 +14,7 @@
 struct partitions {
 	uint32_t count;
 	int32_t *of;			/* part of each node; -1 if ONNX Runtime computes it */
-	char **why;	/* reason of an unclaimed node; NULL for others, or if memory ran out */
+	char **why;	/* why a node is not claimed; NULL if claimed, or if memory ran out */
 	uint32_t node_count;
 };
 

@@ -18,8 +18,8 @@ enum { REASON = 512 };			/* maximum length of a log line */
 #define MOST_PAUSE_NS (60 * NS_PER_S)
 
 /*
- * A compilation in progress. The program's lock is not held during the compilation. Other runs with
- * the same shapes wait for the compilation's end.
+ * A compilation in progress. During the compilation the program's lock is released. A run waits
+ * while another run compiles for the same shapes.
  */
 struct making {
 	const struct shape *shapes;
@@ -36,13 +36,13 @@ struct program {
 	uint32_t *in, *out;		/* graph values of a run's inputs and outputs */
 	uint32_t in_count, out_count;
 	bool *by_value;			/* inputs whose values the model is compiled for */
-	pthread_mutex_t lock;		/* protects the fields that follow */
+	pthread_mutex_t lock;		/* protects all fields after `lock` */
 	struct compiled *compiled;	/* list of compilations, last used first */
 	struct making *making;
 	pthread_cond_t made;		/* signalled after each compilation */
 	bool on_cpu;			/* the devices failed, */
 	uint64_t again_ns;		/* time at which to try the devices again */
-	/* length of the last pause; 0 once a run on the devices has succeeded after the pause */
+	/* length of the last pause on the CPU; 0 after a successful run on the devices */
 	_Atomic uint64_t pause_ns;
 };
 
@@ -120,12 +120,12 @@ static void log_reason(enum nna_log_level level, const char *reason)
 }
 
 /*
- * Uses the CPU in place of the devices for a pause, which is longer after each failure. Logs the
- * fallback to the CPU as the NNAPI does for programs that name no device.
+ * Runs the program on the CPU for a pause, which is longer after each failure of the devices. Logs
+ * the fallback to the CPU as the NNAPI does for programs that name no device.
  */
 static void go_to_cpu(struct program *p, int result, const char *reason)
 {
-	static atomic_uint said;	/* bits of results that were logged, for all programs */
+	static atomic_uint said;	/* a bit for each ResultCode that any program has logged */
 	char names[256];
 	bool is_new;
 
@@ -238,7 +238,7 @@ struct run {
 	OrtKernelContext *context;
 	struct shape *shapes;
 	const void **inputs;
-	void **buffers;			/* int32 copies of int64 inputs, then outputs */
+	void **buffers;			/* int32 copies of int64 inputs, then int32 outputs */
 	void **outputs;
 	char *message;
 	size_t size;
@@ -279,8 +279,8 @@ static void shrink(struct program *p)
 }
 
 /*
- * Removes the compilation for the shapes `shapes` from the list and returns this compilation, or
- * NULL. The caller holds the lock.
+ * Removes the compilation for the shapes `shapes` from the program's list, and returns the
+ * compilation; NULL if none exists. The caller holds the lock.
  */
 static struct compiled *take_compiled(struct program *p, const struct shape *shapes)
 {
@@ -351,7 +351,7 @@ static struct compiled *acquire(struct run *run)
 		return_to_devices(p);
 	/*
 	 * If another run is compiling for the same shapes, wait. If the other run's compilation
-	 * fails, this run compiles too, and gets its own message.
+	 * fails, the waiting run compiles to get a message of its own.
 	 */
 	while (is_making(p, run->shapes))
 		pthread_cond_wait(&p->made, &p->lock);
@@ -361,7 +361,8 @@ static struct compiled *acquire(struct run *run)
 	if (c) {
 		c->users++;
 		/*
-		 * Another run may have returned to the devices while this run compiled for the CPU.
+		 * While this run compiled for the CPU, another run may have called
+		 * return_to_devices().
 		 */
 		c->dropped = c->stands_in && !p->on_cpu;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A part of a graph that the device computes. A program is compiled for the shapes of its inputs:
- * at once if the shapes are known, otherwise at the first run with these shapes. The compilations
- * of the latest shapes are cached. Many threads may run a program; each run has its own execution.
+ * A part of a graph that the device computes. A program is compiled for given shapes of the inputs:
+ * at once if the graph has fixed shapes, otherwise when a run has new shapes. The compilations of
+ * the latest shapes are cached. Many threads may run a program; each run has its own execution.
  */
 #ifndef NN_ORT_PROGRAM_H
 #define NN_ORT_PROGRAM_H
@@ -14,9 +14,9 @@
 struct program;
 
 /*
- * Creates a program. `fused` is the node that replaces the part; a run has the inputs and outputs
- * of this node. Returns NULL and a message of at most `size` bytes on failure. `options` and
- * `devices` must outlive the program.
+ * Creates a program. `fused` is the node that replaces the graph's part `part`, and has the inputs
+ * and outputs of a run. Returns NULL and a message of at most `size` bytes on failure. `options`
+ * and `devices` must outlive the program.
  */
 struct program *program_new(const struct ort *ort, const OrtGraph *part, const OrtNode *fused,
 			    const struct options *options, const struct devices *devices,

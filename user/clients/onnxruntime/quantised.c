@@ -470,7 +470,10 @@ uint32_t weights_operand(struct lowering *t, const struct weights *weights, uint
 		operand.dims[i] = dims[i];
 		count *= dims[i];
 	}
-	/* uint8 and int8 differ by 128, which is the highest bit of a byte. */
+	/*
+	 * Invert the highest bit of each byte: this adds or subtracts 128, the difference between
+	 * uint8 and int8.
+	 */
 	if (weights->scale_count > 1 ? weights->type == ONNX_UINT8 :
 				       is_signed != (weights->type == ONNX_INT8)) {
 		for (size_t i = 0; i < count; i++)

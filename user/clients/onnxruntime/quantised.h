@@ -2,8 +2,8 @@
 /*
  * Quantised models: QuantizeLinear and DequantizeLinear around an operator. If all float inputs of
  * a node come from DequantizeLinear and only QuantizeLinear reads the node's output, all these
- * nodes become one operation on 8-bit tensors. Any other QuantizeLinear or DequantizeLinear becomes
- * a separate operation; the results are the same.
+ * nodes become one operation on 8-bit tensors. A QuantizeLinear or DequantizeLinear that cannot be
+ * merged becomes an operation of its own, with the same results.
  */
 #ifndef NN_ORT_QUANTISED_H
 #define NN_ORT_QUANTISED_H
@@ -12,7 +12,8 @@
 
 /*
  * Read the constant scale in a node's input `index`, and the zero point in the next input, which
- * may be missing. On failure, scale_in() rejects its node, which is the node in translation.
+ * may be missing. On failure, scale_in() rejects the node in translation, and scale_of_node()
+ * rejects no node.
  */
 bool scale_of_node(struct lowering *t, const struct node *node, uint32_t index,
 		   float *scale, int32_t *zero);
@@ -53,7 +54,7 @@ bool same_quantisation(struct lowering *t, uint32_t index);
 
 /* Weights with their quantisation: int8 per channel of dimension `axis` or per tensor, or uint8. */
 struct weights {
-	const void *elements;		/* elements, as many as `shape` has */
+	const void *elements;
 	int type;			/* ONNX_INT8 or ONNX_UINT8 */
 	const float *scales;		/* one, or `count` */
 	int64_t scale_count;

@@ -14,7 +14,7 @@
 static const struct rule {
 	const char *op;
 	enum { WEIGHTS_FIRST, WEIGHTS_OF_INPUT, INNER, RECURRENT, ATTENTION } kind;
-	uint32_t weights;		/* the input with the weights */
+	uint32_t weights;		/* index of the input that has the weights */
 } rules[] = {
 	{ "Conv", WEIGHTS_FIRST, 1 },
 	{ "ConvInteger", WEIGHTS_FIRST, 1 },

@@ -86,8 +86,9 @@ static uint32_t make_operand(struct lowering *t, struct translated *value, int t
 	if (value->data) {
 		operand.size = builder_size(&operand);
 		/*
-		 * Reject int64 numbers that do not fit int32. In models, larger numbers only mean
-		 * "to the end" of a slice, whose translator calls ints_in().
+		 * Reject int64 numbers that do not fit int32. In models, larger numbers occur only
+		 * as the end of slices that go to an axis's end; the translator of slices calls
+		 * ints_in().
 		 */
 		operand.data = type == ONNX_INT64 ?
 			       narrowed(t, value->data, shape_count(&value->shape)) : value->data;

@@ -22,7 +22,8 @@ struct qlinear {
 struct translated {
 	bool ready;	/* the shape is known, and the value is constant or has an operand */
 	struct shape shape;
-	uint32_t operand;	/* operand; constants and inputs: from first use on */
+	/* number of the operand; constants and inputs get an operand when first used */
+	uint32_t operand;
 	/* elements of a constant, in the value's ONNX type; otherwise NULL */
 	const void *data;
 	bool quantised;			/* scale and zero point are known */
@@ -32,7 +33,7 @@ struct translated {
 };
 
 struct translation {
-	struct lowering l;	/* the first field, because onnx() converts pointers to it */
+	struct lowering l;	/* must be the first field: onnx() casts a pointer to this field */
 	const struct graph *graph;
 	struct translated *values;
 	const struct node *node;
@@ -91,7 +92,8 @@ int type_in(struct lowering *t, uint32_t index);
 /*
  * Only data_of_count() and value_of_count() read data of constants. The function data_of_count()
  * returns the elements of an input that is a constant of type `type` with exactly `count` elements.
- * For any other input, data_of_count() rejects the node with a message and returns NULL.
+ * If the input is not constant, or has another type or count, data_of_count() rejects the node with
+ * a message and returns NULL.
  */
 const void *data_of_count(struct lowering *t, uint32_t index, int type, int64_t count);
 /*
@@ -143,8 +145,8 @@ translator *translator_of(struct lowering *t, const struct node *node);
 uint32_t values_of(const struct node *node);
 
 /*
- * Treats a value as a constant of up to MAX_RANK integers. Returns false if the value has another
- * type.
+ * Treats a value as a constant of up to MAX_RANK integers. Returns false if the value's type is
+ * neither int32 nor int64.
  */
 bool translation_values(struct translation *t, uint32_t value, const int64_t *values, int count);
 

@@ -21,7 +21,7 @@
 /* Facts that compilations and executions share. */
 struct facts {
 	uint8_t hash[SHA256_SIZE];
-	char devices[1024];		/* "NAME=VERSION", with commas between them */
+	char devices[1024];		/* list of "NAME=VERSION", separated by commas */
 	ANeuralNetworksDiagnosticDataClass input_class, output_class;
 	bool has_cache, has_control_flow, has_dynamic;
 };
@@ -39,7 +39,10 @@ struct ANeuralNetworksDiagnosticExecutionInfo {
 	uint64_t runtime_ns, driver_ns, hardware_ns;
 };
 
-/* The latest callbacks. Older callbacks are never freed, because a thread may be using them. */
+/*
+ * The latest callbacks. Callbacks that were replaced are never freed, because a thread may still
+ * use the replaced callbacks.
+ */
 struct callbacks {
 	ANeuralNetworksDiagnosticCompilationFinishedCallback compiled;
 	ANeuralNetworksDiagnosticExecutionFinishedCallback executed;
@@ -237,7 +240,10 @@ static int32_t session_id(void)
 	return atomic_compare_exchange_strong(&session, &none, random) ? random : none;
 }
 
-/* Defines two accessors of a value, for a compilation's information and for an execution's. */
+/*
+ * Defines two functions that return a value: of a finished compilation, and of a finished
+ * execution.
+ */
 #define BOTH(type, name, of, value)							\
 static type compilation_##name(compilation_info *info)					\
 {											\

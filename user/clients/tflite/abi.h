@@ -60,14 +60,15 @@ struct tfl_floats {
 struct tfl_affine {
 	struct tfl_floats *scale;
 	struct tfl_ints *zero_point;
-	int32_t dimension;		/* axis of the scales, if there are several */
+	/* axis along which each index has its own scale, if the tensor has several scales */
+	int32_t dimension;
 };
 
 struct tfl_delegate;
 
 struct tfl_tensor {
 	int type;
-	void *contents;	/* of a constant: only for data_of_count(), see graph.h */
+	void *contents;	/* data of a constant, read only by data_of_count(); see graph.h */
 	struct tfl_ints *dims;
 	struct {
 		float scale;
@@ -291,7 +292,7 @@ struct tfl_bidirectional_rnn {
 struct tfl_lstm {
 	int activation;
 	float cell_clip, proj_clip;
-	int kernel_type;		/* 0 for full, 1 for basic */
+	int kernel_type;		/* kind of LSTM kernel: 0 is full, 1 is basic */
 };
 
 struct tfl_sequence_lstm {

@@ -47,8 +47,8 @@ ANeuralNetworksMemory *delegate_memory(struct delegate *delegate, int handle, si
 /*
  * Prepares the delegate: chooses the nodes of a graph that the delegate claims, and replaces these
  * nodes by kernels. A partition that is not the whole graph costs a call and the transfer of its
- * tensors. TensorFlow Lite computes such a partition if the work of its nodes, in multiplications
- * or moved elements, is less than the option min_work.
+ * tensors. If a partition is not the whole graph and has less work (multiplications or moved
+ * elements) than the option min_work, TensorFlow Lite computes the partition.
  */
 int partition_graph(struct tfl_context *context, struct tfl_delegate *delegate);
 
@@ -73,8 +73,8 @@ bool fold_node(struct tfl_context *context, struct tfl_node *node,
  * executed by each invocation. A deferred partition has nodes whose shapes are known only when the
  * partition runs. A deferred partition is compiled at the first invocation, and at later
  * invocations with other shapes. TensorFlow Lite's kernels compute a deferred partition's nodes if
- * compiling fails, or if the partition had to be compiled too often. They also compute a deferred
- * partition that does too little work, unless `is_whole` is set.
+ * compiling fails, or if the partition had to be compiled too often. Unless `is_whole` is set, the
+ * kernels also compute a deferred partition that does too little work.
  */
 struct tfl_registration kernel_registration(bool is_deferred, bool is_whole);
 

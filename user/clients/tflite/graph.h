@@ -17,18 +17,19 @@ struct graph_port {
 	int tensor;
 	/* true for the new value of a variable tensor, which is copied to the tensor */
 	bool state;
-	bool shared;			/* the state is also an output of its node */
+	bool shared;	/* the variable tensor's new value is also an output of the node */
 	/* output tensor that the value is also copied to; or NO_TENSOR */
 	int also;
 	bool is_wide;			/* the tensor is int64, the operand int32 */
-	bool is_cut;			/* true: low 32 bits of int64; false: an index */
+	/* true: the operand is the low 32 bits; false: the operand is a clamped index */
+	bool is_cut;
 	uint32_t size;
 };
 
 struct delegate;
 
 struct graph {
-	struct lowering l;		/* the first field, because tfl() converts pointers to it */
+	struct lowering l;	/* must be the first field: tfl() casts a pointer to this field */
 	struct builder b;
 	struct tfl_context *context;
 	uint32_t *operand_of;	/* operand of each tensor; NO_OPERAND until used */
@@ -88,8 +89,8 @@ struct shape shape_of(const struct tfl_tensor *tensor);
 
 /*
  * Returns the elements of a tensor that is a constant of type `type` with exactly `count` elements.
- * For any other tensor, rejects the node with a message and returns NULL. Only data_of_count() may
- * read data of constants.
+ * If the tensor is not constant, or has another type or count, rejects the node with a message and
+ * returns NULL. Only data_of_count() may read data of constants.
  */
 const void *data_of_count(struct lowering *t, const struct tfl_tensor *tensor, int type,
 			  uint64_t count);

@@ -85,8 +85,8 @@ static void add_port(struct kernel *k, int tensor)
 }
 
 /*
- * Returns whether an output tensor also is a variable tensor's new state. The kernel receives the
- * value of such an output once, and copies it to both tensors.
+ * Returns whether an output tensor also is a variable tensor's new state. If an output is also a
+ * new state, the kernel receives the value once, and copies it to both tensors.
  */
 static bool is_state(struct graph *g, int tensor)
 {
@@ -119,7 +119,7 @@ static bool prune(struct kernel *k)
 
 /*
  * Finds the ports of a partition's model. Inputs are tensors that the partition's nodes only read.
- * Outputs are tensors that nodes outside of the partition read. The ports of states follow those of
+ * Outputs are tensors that nodes outside of the partition read. In the list of ports, states follow
  * outputs.
  */
 static int find_ports(struct kernel *k, struct tfl_context *context)
@@ -167,8 +167,8 @@ static int find_ports(struct kernel *k, struct tfl_context *context)
 }
 
 /*
- * Returns the number of the first member that NNAPI or the device refuses; -1 if all members are
- * accepted.
+ * Returns the index of the first node of the kernel that NNAPI or the device refuses; -1 if all
+ * nodes are accepted.
  */
 static int find_refused(struct kernel *k)
 {
@@ -225,7 +225,7 @@ static int compile(struct kernel *k, struct tfl_context *context)
 }
 
 /*
- * Writes the rank and dimensions of all tensors in a list to `to`, and also values that depend on
+ * For all tensors in a list, writes to `to` the rank, the dimensions, and values that depend on
  * shapes. Returns how many numbers `to` needs. If `to` is NULL, only counts the numbers.
  */
 static size_t describe_list(const struct tfl_context *context, const struct tfl_ints *list, int *to)

@@ -40,7 +40,7 @@ struct kernel {
 
 	/* true if TensorFlow Lite computes the part's nodes for the current shapes */
 	bool is_left;
-	int refused;			/* number of the member that NNAPI refuses, or -1 */
+	int refused;	/* index of the node in the part that NNAPI refuses, or -1 */
 	uint64_t changes, runs;
 	struct pin *pins;
 	int num_pins;
@@ -53,7 +53,7 @@ struct kernel {
 	struct constants constants;	/* constants in the model file */
 	ANeuralNetworksModel *model;
 	bool built;
-	bool is_idle;			/* true if no operation is left: `model` is NULL */
+	bool is_idle;			/* the model needs no operation: `model` is NULL */
 	struct graph_port *ports;	/* inputs, then outputs, in the model's order */
 	uint32_t num_inputs, num_ports;
 	int *shapes;			/* ranks and dimensions for which the model was built */
@@ -84,7 +84,9 @@ void kernel_free_model(struct kernel *k);
 int kernel_build(struct kernel *k, struct tfl_context *context);
 /* Returns whether the current shapes are those for which the model was built. */
 bool kernel_same_shapes(const struct kernel *k, const struct tfl_context *context);
-/* Stores the current shapes as those of the model. Returns enum tfl_status. */
+/*
+ * Stores the current shapes as the shapes for which the model was built. Returns enum tfl_status.
+ */
 int kernel_remember(struct kernel *k, const struct tfl_context *context);
 /* Executes the model. Returns enum tfl_status. */
 int kernel_run(struct kernel *k, struct tfl_context *context);

@@ -13,7 +13,7 @@ typedef int node_function(struct tfl_context *context, struct tfl_node *node);
 /*
  * A copy of a node. The delegate copies nodes, because TensorFlow Lite gives access to nodes only
  * while the delegate prepares, and moves nodes later. The memory that a node's pointers refer to
- * stays valid. The list of temporary tensors is also copied; `prepare` may replace it.
+ * stays valid. The copy has its own list of temporary tensors, which `prepare` may replace.
  */
 struct member {
 	struct tfl_node node;
@@ -53,8 +53,8 @@ int members_invoke(const struct members *m, struct tfl_context *context);
 int tensor_keep(struct tfl_context *context, int index, int allocation);
 
 /*
- * Calls `prepare`. During this call, inputs that were computed early look like constants in the
- * model file, because some operations of some versions accept only constants in the model file.
+ * Calls `prepare`. Until `prepare` returns, inputs with early computed values look like constants
+ * in the model file, because some operations accept no other constants.
  */
 int prepare_known(struct tfl_context *context, struct tfl_node *node, node_function *prepare);
 

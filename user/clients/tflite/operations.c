@@ -7,7 +7,7 @@
 struct row {
 	translator *translate;		/* NULL: NNAPI cannot express the operation */
 	function *function;
-	int32_t code;			/* OperationCode, if the translator needs one */
+	int32_t code;	/* the NNAPI's OperationCode, if the translator needs the code */
 	/* types of the main input; 0 for the types that the operations support */
 	uint32_t types;
 	uint8_t data;			/* the main input */
@@ -19,7 +19,7 @@ struct row {
 	bool any;			/* output 0 has another type than the main input */
 	bool pair;			/* all inputs have the same type */
 	uint32_t shape_inputs;		/* set of inputs that the output's shape depends on */
-	/* reason why NNAPI cannot express the operation; NULL if NNAPI lacks the operation */
+	/* why NNAPI cannot express the operation; NULL if there is no special reason */
 	const char *why;
 };
 

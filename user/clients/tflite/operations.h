@@ -26,8 +26,8 @@ int32_t operation_code(const struct tfl_registration *registration);
 const char *operation_name(int32_t code);
 
 /*
- * Returns why NNAPI cannot express the operation; NULL if NNAPI can express the operation, or
- * simply lacks the operation.
+ * Returns why NNAPI cannot express the operation; NULL if NNAPI can, or if there is no special
+ * reason.
  */
 const char *operation_why(int32_t code);
 
@@ -49,8 +49,12 @@ uint32_t operation_values(int32_t code);
 /* The time at which the shapes of a node's outputs are known. */
 enum deferral {
 	NOT_DEFERRED,
-	DEFERRED_BY_SHAPES,	/* when the operation has run, or earlier from other shapes */
-	DEFERRED,		/* known when the operation has run */
+	/*
+	 * known when the node has run, or earlier if TensorFlow Lite computes values that depend on
+	 * shapes
+	 */
+	DEFERRED_BY_SHAPES,
+	DEFERRED,		/* known only when the node has run */
 };
 
 /*

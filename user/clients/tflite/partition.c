@@ -38,8 +38,8 @@ static bool exist(const struct choice *c, const struct tfl_ints *tensors, int le
 
 /*
  * Checks that all tensors of a graph exist, and that each tensor is written once before it is read.
- * TensorFlow Lite partitions graphs without these checks. The delegate leaves graphs unchanged that
- * fail these checks.
+ * TensorFlow Lite itself does not check graphs before it partitions them. If is_sound() returns
+ * false, the delegate does not change the graph.
  */
 static bool is_sound(struct choice *c)
 {
@@ -150,9 +150,10 @@ static bool follows_shapes(const struct choice *c, const struct candidate *n)
 }
 
 /*
- * Lets TensorFlow Lite compute, when it prepares, shapes that depend on values which depend only on
- * other shapes. TensorFlow Lite prepares nodes only up to the first node whose output shapes are
- * known at run time. The nodes after that node are prepared when they run.
+ * Wraps nodes, so that TensorFlow Lite computes shapes while preparing the graph, if the shapes
+ * depend only on other shapes. Without wrapping, TensorFlow Lite prepares nodes only up to the
+ * first node whose output shapes are known at run time. Nodes after the first node with unknown
+ * output shapes are prepared when they run.
  */
 static bool fold_shapes(struct choice *c)
 {
@@ -191,8 +192,8 @@ static bool fold_shapes(struct choice *c)
 }
 
 /*
- * Rejects nodes that the translators reject. Deferred nodes are only checked here, and translated
- * when they run.
+ * Rejects nodes that the translators reject. check_each() only checks deferred nodes, which are
+ * translated when they run.
  */
 static bool check_each(struct choice *c)
 {

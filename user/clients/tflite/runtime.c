@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks the calling TensorFlow Lite before its structures are trusted. Releases only append
- * members, so the values of known members show whether the version is too old or has another
- * layout.
+ * Checks the calling TensorFlow Lite before its structures are trusted. New releases only append
+ * members to structures, so wrong values of known members reveal a release that is too old.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -13,7 +13,7 @@ const void *small_data_in(struct lowering *t, uint32_t index, size_t *size)
 	int64_t count = constant_count(t, index);
 
 	*size = onnx_size(type);
-	/* Do not fold 8-bit numbers, because they may have a scale, which is not known here. */
+	/* Do not fold 8-bit numbers: their scale, if any, is unknown here. */
 	if (t->refused || count < 1 || count > MOST_FOLDED || !*size || type == ONNX_UINT8 ||
 	    type == ONNX_INT8)
 		return NULL;
@@ -44,8 +44,8 @@ bool folded_picks(struct lowering *t, int axis, const int64_t *at, int64_t count
 }
 
 /*
- * Returns the index of the element in a constant of shape `of` that is broadcast to element `at` of
- * shape `to`.
+ * A constant of shape `of` is broadcast to shape `to`: returns the index in the constant for the
+ * element `at` of the result.
  */
 static int64_t place(const struct shape *of, const struct shape *to, int64_t at)
 {

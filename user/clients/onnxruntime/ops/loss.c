@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Translates losses. A loss selects the value of an element's class by comparing this class with
- * each class number.
+ * Translates losses. The translation selects the value of an element's class by comparing all class
+ * numbers with the element's class.
  */
 #include "ops.h"
 
 #include <string.h>
 
-/* An input [batch, classes, rest], and the class of each element [batch, rest]. */
+/*
+ * A loss node: its input has the shape [batch, classes, rest], and the classes of the elements have
+ * [batch, rest].
+ */
 struct loss {
 	uint32_t batch, classes, rest;
 	uint32_t dims[3];		/* of the input */
@@ -41,8 +44,8 @@ static bool read_loss(struct lowering *t, struct loss *l)
 }
 
 /*
- * Returns the value in `x` of each element's class, [batch, 1, rest]; 0 for an element that has no
- * class.
+ * Returns for each element the value in `x` of the element's class, as [batch, 1, rest]; 0 for an
+ * element without a class.
  */
 static uint32_t of_class(struct lowering *t, const struct loss *l, uint32_t x)
 {

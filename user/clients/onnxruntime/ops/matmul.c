@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* GEMM: FULLY_CONNECTED if the second operand is a matrix, BATCH_MATMUL otherwise. */
+/*
+ * GEMM: a product with one matrix becomes FULLY_CONNECTED, a product of many matrices BATCH_MATMUL.
+ */
 #include "ops.h"
 
 #include <string.h>
@@ -155,9 +157,7 @@ static void batched(struct lowering *t, struct shape *a, struct shape *b, bool a
 	rows = (uint32_t)as.dims[rank - 2];
 	inner = (uint32_t)as.dims[rank - 1];
 	columns = (uint32_t)bs.dims[rank - 1];
-	/*
-	 * From here on, the shapes a and b are those of the inputs in memory, before transposition.
-	 */
+	/* Make a and b the shapes of the inputs in memory, before transposition. */
 	transpose_shape(a, at);
 	transpose_shape(&as, at);
 	transpose_shape(b, bt);
@@ -173,8 +173,8 @@ static void batched(struct lowering *t, struct shape *a, struct shape *b, bool a
 }
 
 /*
- * Returns the shape of a matrix product. A vector is treated as a matrix of one row or one column,
- * and the result does not have this dimension of size 1.
+ * Returns the shape of a matrix product. An input that is a vector counts as a matrix of one row or
+ * one column; the result's shape lacks the vector's dimension of size 1.
  */
 static struct shape matmul_shape(struct lowering *t, struct shape *a, struct shape *b,
 				 struct shape *full)
@@ -285,7 +285,8 @@ static bool read_equation(struct lowering *t, char labels[3][MAX_RANK + 1])
 }
 
 /*
- * Sets `order` to the axes with the labels in `wanted`. Returns the product of these axes' sizes.
+ * Sets `order` to the axes with the labels in `wanted`. Returns the product of the sizes of the
+ * axes in `order`.
  */
 static uint32_t order_of(const char *labels, const struct shape *shape, const char *wanted,
 			 int *order)

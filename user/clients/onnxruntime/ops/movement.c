@@ -189,7 +189,10 @@ void space_op(struct lowering *t)
 	flat(&to, dims);
 	m = moved_in(t);
 	if (!strcmp(attr_string(t, "mode", "DCR"), "CRD")) {
-		/* Channels are [C, b, b]: transpose the two dimensions of b one after the other. */
+		/*
+		 * In mode CRD the channels are ordered [C, b, b]; transpose the two dimensions of
+		 * size b one after the other.
+		 */
 		const uint32_t b = (uint32_t)block, n = dims[0] * dims[1];
 		const uint32_t h = (uint32_t)shape->dims[2], w = (uint32_t)shape->dims[3];
 
@@ -366,8 +369,8 @@ static bool folded_concat(struct lowering *t, int axis)
 				return false;
 		to.dims[axis] += shape->dims[axis];
 		/*
-		 * The concatenation of many small constants may exceed the limit MOST_FOLDED, or
-		 * overflow the count.
+		 * The concatenation of many small constants may have more than MOST_FOLDED
+		 * elements, or so many that shape_count() fails.
 		 */
 		if (type_in(t, i) != type_in(t, 0) || shape_count(&to) < 0 ||
 		    shape_count(&to) > MOST_FOLDED)

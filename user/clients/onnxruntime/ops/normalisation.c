@@ -116,7 +116,7 @@ static uint32_t scaled(struct lowering *t, int32_t type, uint32_t x, uint32_t in
 	return broadcast(t, type, x, shape, in(t, index), of, shape);
 }
 
-/* Combines x, by operation `type`, with a tensor y of the reduced shape `small`. */
+/* Applies the binary operation `type` to x of shape `shape` and y of the reduced shape `small`. */
 static uint32_t by_reduced(struct lowering *t, int32_t type, uint32_t x, const struct shape *shape,
 			   uint32_t y, const struct shape *small)
 {
@@ -240,9 +240,7 @@ void embed_layer_norm_op(struct lowering *t)
 					(uint32_t)line.dims[1]), &line, &to);
 	set_out(t, 2, x, &to);
 	if (has_out(t, 1)) {
-		/*
-		 * Output 1 is the number of words that the mask leaves visible; 0 without a mask.
-		 */
+		/* Output 1 is the number of unmasked words in each sentence; 0 without a mask. */
 		batch.dims[0] = ids->dims[0];
 		if (has_in(t, 7)) {
 			lengths = cast(t, in(t, 7), NN(TENSOR_FLOAT32));

@@ -22,8 +22,9 @@ bool is_node(struct lowering *t, const char *op);
 bool window_read(struct lowering *t, const struct shape *shape, const int64_t *size,
 		 struct window *window);
 /*
- * Reads the windows of up to three axes. Dimension 0 of each element of `w` is one axis. In
- * dimension 1, the tail of the same axis excludes the padding that ceil_mode adds.
+ * Reads the windows of up to three axes. Dimension 0 of `w[k]` describes axis k, with the padding
+ * that ceil_mode adds. tail[1] of `w[k]` is the padding at the end of axis k without the padding
+ * that ceil_mode adds.
  */
 bool axes_read(struct lowering *t, const struct shape *shape, const int64_t *filter,
 	       struct window w[3]);
@@ -39,12 +40,12 @@ uint32_t activated(struct lowering *t, uint32_t x);
 uint32_t plus_in(struct lowering *t, uint32_t x, const struct shape *shape, uint32_t index);
 
 /*
- * The operand whose elements an operator moves: 8-bit numbers if the operator's input and output
- * have the same scale, otherwise the operator's input.
+ * The operand whose elements a node moves: the 8-bit input if input and output have the same scale,
+ * otherwise the float input.
  */
 struct moved {
 	bool quantised;
-	bool is_bool;			/* the elements are bools as floats */
+	bool is_bool;			/* the elements are bools, converted to floats */
 	uint32_t x;
 };
 

@@ -76,8 +76,8 @@ static bool dequantise_constant(struct lowering *t)
 }
 
 /*
- * Rejects nodes that are not part of a GEMM pattern. Nodes of a GEMM pattern have another
- * translator.
+ * Rejects nodes that are not part of a GEMM pattern. The last node of a GEMM pattern translates the
+ * pattern; see dynamic.h.
  */
 void integer_op(struct lowering *t)
 {

@@ -13,7 +13,7 @@ enum { MAX_STEPS = 256 };
 
 struct recurrent {
 	uint32_t steps, batch, inputs, units, directions;
-	bool batch_first, backward;	/* backward: the node has only this direction */
+	bool batch_first, backward;	/* backward: the node has only the backward direction */
 	uint32_t gates;
 	uint32_t x;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reductions, and selection by size: ArgMax, ArgMin, TopK. */
+/* Translates reductions and ArgMax, ArgMin, TopK. */
 #include "ops.h"
 
 #include <string.h>

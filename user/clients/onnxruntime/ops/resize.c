@@ -18,8 +18,8 @@ enum coordinates {
 	TF_CROP_AND_RESIZE
 };
 /*
- * BEFORE_11: ONNX Runtime rounds up if an axis shrinks, otherwise down. Operator sets before 11
- * have no nearest_mode.
+ * BEFORE_11: without nearest_mode, ONNX Runtime rounds up on axes that shrink, and down on other
+ * axes. Operator sets before 11 lack the attribute nearest_mode.
  */
 enum rounding { PREFER_FLOOR, FLOOR, CEIL, PREFER_CEIL, BEFORE_11 };
 
@@ -426,7 +426,7 @@ static struct neighbours neighbours_of(struct lowering *t, uint32_t x, int64_t s
 
 		rest = is_nearest ? filled_like(t, x, 1) : arithmetic(t, NN(SUB), x, low);
 		n.weight[i] = i || is_nearest ? rest : number_with(t, NN(SUB), 1, rest);
-		/* A position that is NaN gets index 0; its neighbours' weights are NaN. */
+		/* If a position is NaN, the index is 0 and the weights are NaN. */
 		n.at[i] = bounded(t, selected(t, compared(t, NN(EQUAL), at, at), at, filled_like(t, x, 0)), 0,
 				  last);
 		if (is_zero)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * Reads the list `name`, with one number between `low` and INT32_MAX for each dimension. All
- * numbers are `otherwise` if the list is missing.
+ * Reads the list `name`, with one number between `low` and INT32_MAX for each dimension. If the
+ * list is missing, sets all numbers to `otherwise`.
  */
 static void read_numbers(struct lowering *t, const char *name, int64_t otherwise, int64_t low,
 			 int count, int64_t *numbers)

@@ -34,9 +34,9 @@ static struct operand filter_of(struct lowering *t, const struct tfl_tensor *x, 
 }
 
 /*
- * Returns the bias, or zeros. The scale of a quantised bias is the product of the convolution's
- * scales. The bias gets a computed scale, because NNAPI needs exactly the product of scales, while
- * model files have rounded scales.
+ * Returns the bias, or zeros. The scale of a quantised bias is the product of the scales of input
+ * and filter. The function computes this product, because NNAPI needs the exact product, and model
+ * files have rounded scales.
  */
 static uint32_t bias_of(struct lowering *t, const struct tfl_tensor *x, uint32_t input,
 			const struct operand *filter, uint32_t channels)
@@ -179,8 +179,8 @@ void conv_op(struct lowering *t)
 	if (!check_image(t, x, &w, channel))
 		return;
 	/*
-	 * The depth multiplier is computed from the shapes, because the number in the file may be
-	 * wrong.
+	 * Compute the depth multiplier from the shapes, because the model file may have a wrong
+	 * depth multiplier.
 	 */
 	if (dim(x, 3) % c.inner || c.outputs % (dim(x, 3) / c.inner) ||
 	    (is_depthwise && w.dims[0] != 1))
@@ -245,7 +245,7 @@ void transpose_conv_op(struct lowering *t)
 
 /*
  * Computes the output shape of MediaPipe's transposed convolution, which has three parameters.
- * Returns false if the inputs or parameters have another form.
+ * Returns false if the node lacks the inputs or parameters of MediaPipe's operation.
  */
 static bool mediapipe_shape(const struct tfl_node *node, const struct tfl_tensor *x,
 			    const struct tfl_tensor *w, int dims[4])

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recurrent operations in float32. The states of these operations are variable tensors in
- * TensorFlow Lite. In the NNAPI model the states are inputs and outputs, and the outputs are copied
- * to the variable tensors after each execution. Inputs have the same order in TensorFlow Lite and
- * NNAPI, up to the layer normalisation.
+ * Recurrent operations in float32. In TensorFlow Lite the states of recurrent operations are
+ * variable tensors. In the NNAPI model the states are inputs and outputs, and the outputs are
+ * copied to the variable tensors after each execution. Inputs before those of the layer
+ * normalisation have the same order in TensorFlow Lite and NNAPI.
  */
 #include "clients/tflite/operations.h"
 

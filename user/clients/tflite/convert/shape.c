@@ -25,7 +25,9 @@ void transpose_op(struct lowering *t)
 		set(t, 0, permuted(t, in(t, 0), shape, order));
 }
 
-/* Translates CONCATENATION; TensorFlow Lite converts inputs of other scales only for uint8. */
+/*
+ * Translates CONCATENATION; TensorFlow Lite converts inputs to the output's scale only for uint8.
+ */
 void concatenation_op(struct lowering *t)
 {
 	const struct tfl_concatenation *p = params(t);
@@ -173,8 +175,8 @@ void strided_slice_op(struct lowering *t)
 	if (!t->refused && (count > 2 * MAX_RANK || given > shape->rank || !shape->rank))
 		refuse(t, "more indices than dimensions");
 	/*
-	 * An ellipsis stands for all dimensions that have no index. A new axis stands for no
-	 * dimension.
+	 * An ellipsis stands for all dimensions that have no index. An index that adds a new axis
+	 * to the output uses no dimension of the input.
 	 */
 	for (int i = 0, rest = shape->rank - given; i < count && !t->refused; i++) {
 		if (p->ellipsis_mask >> i & 1)
@@ -360,8 +362,8 @@ void hashtable_lookup_op(struct lowering *t)
 }
 
 /*
- * TensorFlow Lite and NNAPI have different codes for the type of projection: NNAPI's code 1 is
- * another kind of sparse projection.
+ * TensorFlow Lite and NNAPI have different codes for the type of projection: NNAPI's code 1 is a
+ * deprecated kind of sparse projection.
  */
 void lsh_projection_op(struct lowering *t)
 {
