@@ -51,7 +51,7 @@ static const struct nn_model model = {
 	.values = (const uint8_t *)values, .values_size = sizeof(values),
 };
 
-/* Runs the prepared model on numbers that this function writes to the memory. */
+/* Runs the prepared model on numbers that run() writes to the memory shared with the engine. */
 static enum nn_status run(struct nna_prepared_model *prepared, struct nna_memory *memory,
 			  struct nn_error *err)
 {

@@ -145,7 +145,7 @@ static enum nn_status execute_clamp(struct nn_run *r)
 
 /*
  * Returns the input as a fixed-point number with four integer bits. The absolute value of x must be
- * at most the radius, because a larger value would overflow.
+ * at most p->radius, because a larger value would overflow.
  */
 static int32_t fixed_input(int32_t x, const struct quantised *p)
 {
@@ -187,8 +187,7 @@ static enum nn_status execute_sigmoid(struct nn_run *r)
 		return nn_run_fail(r, "input 0: scale %g is too small", (double)in->scale);
 	p.radius = nn_quant_radius(4, p.in.shift);
 	/*
-	 * If the radius is 0, all inputs except 0 are saturated, and the input 0 needs no
-	 * multiplier.
+	 * If p.radius is 0, all inputs except 0 are saturated, and the input 0 needs no multiplier.
 	 */
 	if (p.radius == 0)
 		p = (struct quantised){ .radius = 1 };

@@ -28,7 +28,7 @@ static inline float nn_box_area(const struct nn_box *b)
 
 /*
  * nn_least() returns the smaller of two numbers, and nn_largest() the larger. If one number is NaN,
- * both functions return the other number.
+ * nn_least() and nn_largest() return the other number.
  */
 static inline float nn_least(float a, float b)
 {

@@ -11,8 +11,8 @@
 #define CONVERTIBLE (NN_FLOATS | NN_T(NN_TENSOR_INT32) | NN_T(NN_TENSOR_QUANT8_ASYMM))
 
 /*
- * Checks the types: a type that is not in CONVERTIBLE can only be copied, so the output must have
- * the same type.
+ * A type that is not in CONVERTIBLE can only be copied: then input and output must have the same
+ * type.
  */
 static enum nn_status check(const struct nn_check *c)
 {

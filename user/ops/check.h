@@ -30,7 +30,7 @@
 /* the type of input 0 if input 0 is float, else TENSOR_QUANT16_SYMM */
 #define NN_ANCHOR_OF (1u << 26)
 
-/* Each macro is a rule for a scalar operand of one type. */
+/* Rules for scalar operands of one type. */
 #define NN_SCALAR_INT { NN_T(NN_INT32), 0, 0 }
 #define NN_SCALAR_BOOL { NN_T(NN_BOOL), 0, 0 }
 #define NN_SCALAR_FLOAT { NN_SCALAR_OF, 0, 0 }
@@ -51,7 +51,7 @@ struct nn_rule {
 
 /*
  * The rules of an operation's outputs. With NN_OUTPUTS() all outputs are mandatory; with
- * NN_OUTPUTS_FROM() only the first `least` outputs are.
+ * NN_OUTPUTS_FROM() only the first `least` outputs are mandatory.
  */
 #define NN_OUTPUTS(...) NN_OUTPUTS_FROM(NN_NUM_RULES(__VA_ARGS__), __VA_ARGS__)
 #define NN_OUTPUTS_FROM(least, ...) .outputs = NN_RULES(__VA_ARGS__), .least_outputs = least, \

@@ -22,7 +22,8 @@ struct block {
 struct scratch {
 	struct block *blocks;
 	void *result;
-	const struct nn_tensor *inputs;	/* the caller's inputs, while float copies replace them */
+	/* the caller's inputs, while nn_run.inputs has float copies */
+	const struct nn_tensor *inputs;
 	bool is_kept;	/* true: this struct scratch is in nn_run.memory and must not be freed */
 };
 
@@ -368,7 +369,10 @@ static enum nn_status check_inputs(const struct nn_run *r)
 /* Checks the inputs' dimensions against the words in the string nn_op.dims. */
 static enum nn_status check_dims(const struct nn_run *r)
 {
-	/* for each letter: the size of its dimension plus 1, or 0 if the size is not known yet */
+	/*
+	 * for each letter in `dims`: 1 plus the size of axes with this letter; 0 while the size is
+	 * unknown
+	 */
 	uint64_t sizes[26] = { 0 };
 	const char *word = r->op->dims;
 

@@ -51,7 +51,8 @@ struct job {
 };
 
 /*
- * Number of channels in an inner loop. Compilers vectorise the loop because its length is constant.
+ * Number of channels in an inner loop. Compilers vectorise the inner loop because its length is
+ * constant.
  */
 #define LANES 16
 

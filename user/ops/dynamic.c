@@ -148,7 +148,7 @@ static bool quantise(struct nn_run *r, const float *x, size_t rows, size_t lengt
 #define WEIGHT_TYPES (NN_QUANT8 | NN_T(NN_TENSOR_QUANT8_SYMM) | \
 		      NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL))
 
-/* Checks the weights: scales for each channel must be for each row (dimension 0). */
+/* Checks that weights with a scale for each channel have the scales along dimension 0. */
 static enum nn_status check_rows(const struct nn_check *c)
 {
 	const struct nn_extra *extra = &nn_check_in(c, WEIGHTS)->extra;
@@ -162,8 +162,8 @@ static enum nn_status check_rows(const struct nn_check *c)
 uint32_t nn_dynamic_form_input(const struct nn_run *r)
 {
 	/*
-	 * In DYNAMIC_CONV_2D, the form is the second input after the inputs that every convolution
-	 * has.
+	 * In DYNAMIC_CONV_2D the form is the second of the operation's own inputs; `own` is the
+	 * index of the first one.
 	 */
 	return r->op->code == NN_OP_DYNAMIC_CONV_2D ? nn_window_run_args(r).own + 1 : FORM;
 }

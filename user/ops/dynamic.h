@@ -5,10 +5,7 @@
 
 #include "ops/op.h"
 
-/*
- * Forms of quantisation at run time. Each form computes the same as the quantisation of an
- * inference runtime.
- */
+/* Forms of quantisation at run time. Each form gives the same results as one inference runtime. */
 enum nn_dynamic_form {
 	/*
 	 * Quantises to uint8 with one range for the whole tensor, like DynamicQuantizeLinear of

@@ -78,7 +78,7 @@ static enum nn_status execute_int(struct nn_run *r, nn_row_fn *fn)
 
 /* Parameters of the quantised kernels of ADD, SUB and MUL. */
 struct quantised {
-	/* terms_a[x]: the summand that a stored value x of operand a stands for */
+	/* terms_a[x]: the summand for the stored value x of operand a */
 	int32_t terms_a[256];
 	int32_t terms_b[256];
 	/* quantisations of the operands of a product */

@@ -48,8 +48,8 @@ uint16_t nn_float_to_fp16(float value)
 		return sign | 0x7c00;
 	if (magnitude < 0x38800000) {
 		/*
-		 * The result is subnormal. Adding 1/2 rounds the number to a multiple of 2^-24: the
-		 * sum is a float with precision 2^-24, which is also the smallest fp16.
+		 * The fp16 result is subnormal. Adding 1/2 rounds the number to a multiple of
+		 * 2^-24, the smallest fp16, because floats from 1/2 to 1 have this precision.
 		 */
 		uint32_t shifted = bits_of(float_of(magnitude) + 0.5f);
 

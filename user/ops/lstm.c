@@ -79,8 +79,8 @@ static enum nn_status execute_lstm(struct nn_run *r)
 	if (!x)
 		return NN_OUT_OF_MEMORY;
 	/*
-	 * Clear the scratch output of LSTM, because no other code writes it; the values do not
-	 * matter.
+	 * Clear the scratch output of LSTM, because no other code writes to this output; any values
+	 * are valid.
 	 */
 	if (single)
 		memset(r->outputs[0].data, 0, nn_tensor_size(&r->outputs[0]));

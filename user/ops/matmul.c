@@ -123,7 +123,7 @@ static const int8_t *stretches(const int8_t *from, uint32_t count, uint32_t leng
 	return copy;
 }
 
-/* Multiplies int8 matrices. The buffer `copy` is large enough for both matrices. */
+/* Multiplies int8 matrices. The buffer `copy` is large enough for one matrix of each factor. */
 static void matmul_int8(const int8_t *x, const struct nn_factor *a, const int8_t *y,
 			const struct nn_factor *b, int8_t *out, const struct conversion *q,
 			int8_t *copy)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Multiplies the matrices in the last two axes of inputs 0 and 1. Input 2 tells whether the
- * matrices of input 0 are transposed, and input 3 whether the matrices of input 1 are.
+ * Multiplies the matrices in the last two axes of inputs 0 and 1. Inputs 2 and 3 tell whether the
+ * matrices of inputs 0 and 1 are transposed.
  */
 #ifndef NN_OPS_MATMUL_H
 #define NN_OPS_MATMUL_H

@@ -64,8 +64,8 @@ static void l2_float(const float *x, float *y, size_t size, size_t stride)
 }
 
 /*
- * Normalises `size` elements. For int8 tensors, q.flip flips the sign bits of elements, and the
- * zero point is 128 larger.
+ * Normalises `size` elements. For int8 tensors, q.flip flips the sign bits of elements, and q.zero
+ * is the zero point plus 128.
  */
 static void l2_q8(struct nn_q8 q, const uint8_t *x, uint8_t *y, size_t size, size_t stride)
 {

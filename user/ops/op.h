@@ -48,7 +48,7 @@ struct nn_tensor {
 	uint32_t length;
 	/*
 	 * The data is aligned to the element size, except in memory of other drivers. The pointer
-	 * is NULL if the tensor is omitted, or if it is an output during the shape rule.
+	 * is NULL for an omitted tensor, and for an output during the shape rule.
 	 */
 	void *data;
 	bool omitted;
@@ -130,8 +130,8 @@ struct nn_op {
 
 	/*
 	 * The rules of the operands. The macros NN_INPUTS() and NN_OUTPUTS() of check.h set the
-	 * rules. Inputs with an index of `least_inputs` or more are optional, and outputs with an
-	 * index of `least_outputs` or more.
+	 * rules. Optional are the inputs with an index of `least_inputs` or more, and the outputs
+	 * with an index of `least_outputs` or more.
 	 */
 	const struct nn_rule *inputs;
 	const struct nn_rule *outputs;
@@ -148,8 +148,8 @@ struct nn_op {
 	uint8_t least_outputs;
 	uint8_t num_outputs;
 	/*
-	 * True: any number of additional inputs (or outputs) may follow, and the last rule applies
-	 * to each of them.
+	 * True: any number of additional inputs (or outputs) may follow, which all obey the last
+	 * rule.
 	 */
 	bool more_inputs;
 	bool more_outputs;
@@ -281,9 +281,9 @@ enum nn_status nn_ops_check_model(const struct nn_model *model, bool *supported,
 				  struct nn_error *err);
 
 /*
- * The functions nn_op_infer() and nn_op_execute() run an operation in two steps. The functions also
- * do the work that all operations share: nn_op_infer() and nn_op_execute() reject omitted operands
- * and zero sizes, check outputs against the model's declarations, and convert float16.
+ * The functions nn_op_infer() and nn_op_execute() run an operation in two steps. For all
+ * operations, nn_op_infer() and nn_op_execute() reject omitted operands and zero sizes, check
+ * outputs against the model's declarations, and convert float16.
  *
  * nn_op_infer() sets the outputs' shapes. After nn_op_infer(), the caller sets the outputs' data
  * (at least the element size times the dimensions) and calls nn_op_execute(). The caller must call

@@ -94,8 +94,8 @@ static enum nn_status execute_pad(struct nn_run *r)
 }
 
 /*
- * Infers MIRROR_PAD. In mode 0 the mirror image does not repeat the element at the edge; in mode 1
- * it does.
+ * Infers MIRROR_PAD. In mode 0 the mirror image begins after the element at the edge; in mode 1 the
+ * mirror image repeats this element.
  */
 static enum nn_status infer_mirror_pad(struct nn_run *r)
 {

@@ -166,7 +166,7 @@ static enum nn_status infer_axis(const struct nn_run *r, const struct nn_window_
 	return set_out(r, a, (a->in - extent + a->stride + a->head + tail) / a->stride);
 }
 
-/* Checks the activation code, because kernels rely on it. */
+/* Checks the activation code, because kernels do not check the code. */
 static enum nn_status check_activation(const struct nn_run *r, uint32_t index)
 {
 	int32_t code = nn_run_int(r, index, 0);

@@ -79,7 +79,7 @@ enum nn_status nn_window_infer(const struct nn_run *r, const struct nn_window_ar
 /*
  * Reads and checks the parameters of a transposed convolution's window, and computes its output
  * sizes. With implicit padding, `request` is the requested output size (h, w). For a transposed
- * convolution, `head` is the number of outputs that are cut off at the beginning of an axis.
+ * convolution, `head` is the number of outputs that are omitted at the beginning of an axis.
  */
 enum nn_status nn_window_infer_transposed(const struct nn_run *r,
 					  const struct nn_window_args *args,

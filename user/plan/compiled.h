@@ -114,8 +114,8 @@ struct packed_weights {
  * runs, or if memory runs out.
  *
  * If `weights` is not NULL, compiling packs no weights, computes no operations and reads no
- * constants of memory pools. Returns NULL also if `weights` is too short for the plan, or if
- * `weights` is not NULL and the choice of a kernel depends on values of a memory pool.
+ * constants of memory pools. Returns NULL if `weights` is too short for the plan, or if `weights`
+ * is not NULL and the choice of a kernel depends on values of a memory pool.
  */
 struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_isa *isa,
 				 uint32_t threads, const struct packed_weights *weights);

@@ -146,7 +146,7 @@ bool frame_place_output(struct frame *f, uint32_t operand, struct value *v);
 
 /*
  * Sets the value of an operand to a finished value. If the operand is an output of the model,
- * copies the value to the caller's memory unless the value is already there.
+ * copies the value to the caller's memory, unless the caller's memory contains the value.
  */
 void frame_set_output(struct frame *f, uint32_t operand, const struct value *v);
 

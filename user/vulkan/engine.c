@@ -279,8 +279,8 @@ static const struct nn_arg *argument_at(const struct nn_execution *e, uint32_t i
 }
 
 /*
- * Finds an argument's place in a domain or in imported memory. Arguments with indices get no place
- * and are copied, because the CPU must check indices that clients can no longer change.
+ * Finds an argument in a domain or in imported memory, and sets *place. Arguments with indices are
+ * copied instead, because the CPU must check indices in memory that clients can no longer change.
  */
 static enum nn_status find_place(const struct prepared *p, struct nna_engine_execution *execution,
 				 const struct nn_execution *e, uint32_t i, struct place *place,
@@ -318,9 +318,9 @@ static enum nn_status await(const struct prepared_files *files, uint64_t deadlin
 }
 
 /*
- * Begins or ends the CPU's access to dma-bufs whose arguments have no place, so that the CPU copies
- * the arguments. The engine has to begin and end the CPU's accesses, because it sets only_devices.
- * Memory other than dma-bufs needs no DMA_BUF_IOCTL_SYNC.
+ * For each argument that the CPU copies from or to a dma-buf, begins or ends the CPU's access to
+ * the dma-buf. The engine has to begin and end the CPU's accesses, because it sets
+ * vulkan_engine.only_devices. Memory other than dma-bufs needs no DMA_BUF_IOCTL_SYNC.
  */
 static enum nn_status access_copies(struct nna_engine_execution *execution,
 				    const struct nn_execution *e, const struct place *places,

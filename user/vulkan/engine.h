@@ -12,7 +12,7 @@
  */
 void vulkan_engine_choose(const char *wanted, const char *folder, bool gpu_waits);
 
-/* The fields of vulkan_engine that depend on the GPU are set by its function start(). */
+/* The function start() of vulkan_engine sets the fields that depend on the GPU. */
 extern struct nna_engine vulkan_engine;
 
 #endif /* NN_VULKAN_ENGINE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model as a list of dispatches of shaders. The list has the values that each dispatch reads and
+ * A model as a list of dispatches of shaders. A graph has the values that each dispatch reads and
  * writes, and the offsets of the values in one buffer. No function of graph.h calls Vulkan.
  */
 #ifndef NN_VULKAN_GRAPH_H
@@ -51,7 +51,9 @@ struct dispatch {
 		struct resize_params resize;
 		struct gather_params gather;
 		struct quantise_params quantise;
-		/* tensors' offsets in the buffer, the first field of all structs of parameters */
+		/*
+		 * first field of all structs of parameters: the offset of each tensor in the buffer
+		 */
 		uint32_t at[TENSORS];
 	} params;
 };

@@ -14,7 +14,7 @@
 
 /*
  * Maximum number of groups of four elements in a filter. The limit is needed because the shader
- * divides the number of a group as a float.
+ * divides the numbers of groups as floats.
  */
 #define MAX_PARTS (1u << 22)
 
@@ -179,8 +179,8 @@ static enum nn_status add_product(struct lower *l, struct dispatch *d, uint32_t 
 }
 
 /*
- * Returns the dispatch that computes `batches` matrix products. The rows of a product are the
- * images of `p`, and the columns are its width.
+ * Returns the dispatch that computes `batches` matrix products. Each product has a row for each
+ * output pixel of all images, and `width` columns.
  */
 static struct dispatch product(struct lower *l, const struct window_params *p, uint32_t batches)
 {

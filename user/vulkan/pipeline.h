@@ -38,8 +38,8 @@ bool pipelines_load(struct gpu *gpu, const void *data, size_t size);
 void *pipelines_save(struct gpu *gpu, size_t *size);
 
 /*
- * Returns whether this build contains a shader. A shader is missing if the build's shader compiler
- * does not support it.
+ * Returns whether this build contains a shader. A build lacks a shader if the build's shader
+ * compiler does not support the shader.
  */
 bool pipelines_have(enum shader shader);
 

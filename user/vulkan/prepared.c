@@ -21,9 +21,9 @@
 #define ARGUMENT_ALIGN	256
 
 /*
- * Recorded transfers of inputs and outputs. A recording is valid for certain places of the
- * arguments. A prepared model stores ENDS recordings, because a burst uses a few sets of places in
- * turn.
+ * Recorded transfers of inputs and outputs. A recording is valid only while the arguments have the
+ * locations in `places`. A prepared model stores ENDS recordings, because a burst alternates
+ * between a few sets of argument locations.
  */
 #define ENDS		8
 
@@ -54,7 +54,8 @@ struct prepared {
 	uint32_t num_records;		/* number of times that transfers were recorded */
 	uint64_t copies;
 	bool is_running;		/* set while commands run and `fence` has not signalled */
-	bool cannot_export;	/* set if exporting `end` failed and so left `end` signalled */
+	/* set if exporting the semaphore `end` failed, so that it stays signalled */
+	bool cannot_export;
 	uint32_t tunings;		/* atomic; written only by a thread that holds `lock` */
 };
 
@@ -196,10 +197,7 @@ static VkResult record(struct prepared *p)
 	return commands_record(&p->commands, &target);
 }
 
-/*
- * Records the transfers of arguments at the given places, unless a recording for these places
- * exists.
- */
+/* Records the transfers of arguments, unless a recording for the same `places` exists. */
 static VkResult record_ends(struct prepared *p, const struct place *places)
 {
 	const struct commands_target target = target_of(p);
@@ -299,8 +297,7 @@ enum nn_status prepared_create(struct gpu *gpu, const struct nn_model *model,
 }
 
 /*
- * Waits for the last submission, which may be that of an earlier execution whose deadline has
- * passed.
+ * Waits for the last submission; it may belong to an earlier execution whose deadline has passed.
  */
 static VkResult finish(struct prepared *p, uint64_t deadline_ns)
 {
@@ -479,8 +476,8 @@ static VkResult import_begin(const struct prepared *p, int sync_file)
 }
 
 /*
- * Submits the recorded commands number `index`. If `waits` is set, the commands wait for the
- * semaphore `begin`; if `signals` is set, the commands signal the semaphore `end`.
+ * Submits the recorded submission `index`. If `waits` is set, the commands wait for the semaphore
+ * `begin`; if `signals` is set, the commands signal the semaphore `end`.
  */
 static VkResult submit(struct prepared *p, uint32_t index, bool waits, bool signals)
 {
@@ -646,7 +643,7 @@ static enum nn_status run(struct prepared *p, struct nn_execution *e, const stru
 
 /*
  * Takes `lock` after the model's other executions have ended; returns false if the deadline passes
- * before.
+ * earlier.
  */
 static bool lock_until(struct prepared *p, uint64_t deadline_ns)
 {

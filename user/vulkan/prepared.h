@@ -70,8 +70,8 @@ enum nn_status prepared_begin(struct prepared *prepared, struct nn_execution *ex
 bool prepared_waits(const struct prepared *prepared);
 
 /*
- * Returns whether the CPU checks the values of an argument. An argument that the CPU checks must be
- * copied and must not have a place.
+ * Returns whether the CPU checks the values of an argument. If the CPU checks an argument, the
+ * caller must copy the argument to the staging buffer.
  */
 bool prepared_checks(const struct prepared *prepared, uint32_t argument);
 

@@ -44,7 +44,10 @@
 #define IRQ_FACTORIAL		0x001
 #define IRQ_DMA			0x100
 
-/* The device's own memory. Each DMA transfer reads or writes this memory. */
+/*
+ * The address of the device's own memory. Each DMA transfer reads or writes the device's own
+ * memory.
+ */
 #define BUFFER			0x40000
 #define BUFFER_SIZE		4096
 
@@ -54,7 +57,7 @@
  */
 #define MAX_TRANSFER		(BUFFER_SIZE - 8)
 
-#define ID_MASK			0xffu	/* selects 0xed of 0x010000ed; upper bits: version */
+#define ID_MASK			0xffu	/* the upper bits of 0x010000ed are a version */
 #define ID			0xedu
 
 /* First DMA address; address 0 is never mapped. */
@@ -289,8 +292,8 @@ void edu_close(struct edu *edu)
 /* ---- memory ---- */
 
 /*
- * Finds @size bytes of free DMA addresses, which begin at *iova. Returns the link at which to
- * insert the mapping of these addresses.
+ * Finds @size bytes of free DMA addresses, which begin at *iova. Returns the link in the list of
+ * mappings at which to insert the new mapping.
  */
 static struct edu_mapping **find_room(struct edu *edu, uint64_t size, uint64_t *iova)
 {

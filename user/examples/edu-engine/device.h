@@ -76,9 +76,9 @@ void edu_close(struct edu *edu);
 
 /*
  * Lets the device's DMA read memory of this process, and also write if `writable` is set. The
- * memory consists of whole pages, which stay pinned until edu_unmap(). Returns false with errno.
- * ENOSPC means that no free addresses are left below the device's DMA mask. EFAULT means that
- * memory is missing (a file became shorter) or cannot be pinned.
+ * memory consists of whole pages, which stay pinned until edu_unmap(). On failure returns false and
+ * sets errno. ENOSPC means that no free addresses are left below the device's DMA mask. EFAULT
+ * means that memory is missing (a file became shorter) or cannot be pinned.
  */
 bool edu_map(struct edu *edu, void *memory, uint64_t size, bool writable, uint64_t *iova);
 void edu_unmap(struct edu *edu, uint64_t iova);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A sample engine that computes ADD and RELU of float32 tensors on the CPU. The sample has an
- * extension, an executor of bursts, and its own data in the compilation cache.
+ * A sample engine that computes ADD and RELU of float32 tensors on the CPU. The sample engine has
+ * an extension, executes bursts by itself, and stores data in the compilation cache.
  * Documentation/writing-an-engine.rst explains the sample step by step. The sample is built against
  * installed headers and libnnaccel-engine.so only.
  */

@@ -21,7 +21,7 @@ static void describe(const struct nna_engine *engine, struct nn_device_info *inf
 
 /*
  * Returns a plug-in's operation; NULL if no plug-in has the operation, or if the plug-in rejects
- * its operands.
+ * the operands.
  */
 static const struct nna_engine_plugin_operation *find(const struct nn_model *model,
 						      const struct nn_operation *of,

@@ -26,7 +26,7 @@ struct fibonacci_quant {
 #define FIBONACCI_FIBONACCI 1
 
 /* Attributes. */
-#define FIBONACCI_MODULUS 1	/* compilation, int64_t above 0: a modulus */
-#define FIBONACCI_SKIP 2	/* execution, int64_t: how many numbers to skip */
+#define FIBONACCI_MODULUS 1	/* compilation attribute: a modulus, an int64_t above 0 */
+#define FIBONACCI_SKIP 2	/* execution attribute: how many numbers to skip, an int64_t */
 
 #endif /* FIBONACCI_H */

@@ -30,8 +30,8 @@ struct factors_q8 {
 };
 
 /*
- * Scales an operand of a sum to the common scale of both operands. If `halves`, x has the larger
- * scale and its factor is 1/2.
+ * Scales an operand of a sum to the common scale of both operands. If `halves` is set, x has the
+ * larger scale, so the factor of x is 1/2.
  */
 static inline ALWAYS_INLINE TARGET sums_q8 term_q8(sums_q8 x, const struct nn_q8_scale *scale,
 						   bool halves)
@@ -57,7 +57,10 @@ static inline ALWAYS_INLINE TARGET sums_q8 operate_q8(enum nn_binary operation, 
 	return (product & negative) | (scale_q8(x, &f->a) & ~negative);
 }
 
-/* Loads up to WIDTH bytes and subtracts the zero point; if `one`, loads one byte into all lanes. */
+/*
+ * Loads up to WIDTH bytes and subtracts the zero point; if `one` is set, loads one byte into all
+ * lanes.
+ */
 static inline ALWAYS_INLINE TARGET wide_q8 values_of_q8(const uint8_t *p, bool one, size_t count,
 							uint8_t flip, int32_t zero)
 {

@@ -44,7 +44,7 @@ static inline ALWAYS_INLINE TARGET void store_f32(NUM *p, VF v, size_t count)
 
 /*
  * Adds products to the sums of COLUMNS_F32 windows; the products belong to one row of a filter with
- * a fast path. If `near`, neighbouring windows share input columns.
+ * a fast path. If `near` is set, neighbouring windows share input columns.
  */
 static inline ALWAYS_INLINE TARGET void sum_taps_f32(bool near, const NUM *in, size_t tap,
 						     size_t step, const size_t *taps,
