@@ -176,7 +176,7 @@ static void exporter_unmap(struct dma_buf_attachment *attach, struct sg_table *t
 	kfree(table);
 }
 
-/* Waits for the fences of writers, as drivers do that track the work of their device by fences. */
+/* Waits for fences of writers, like drivers whose devices signal fences. */
 static int exporter_wait_for_fences(struct dma_buf *dmabuf)
 {
 	long ret = dma_resv_lock_interruptible(dmabuf->resv, NULL);
@@ -405,10 +405,7 @@ static void exporter_told(struct dma_buf_attachment *attachment)
 {
 	struct exporter *e = attachment->importer_priv;
 
-	/*
-	 * Only count the exporter's request to give up the mapping; the test reads the counter and
-	 * detaches.
-	 */
+	/* Only count the requests to give up the mapping; the test itself detaches. */
 	WRITE_ONCE(e->counts.told, e->counts.told + 1);
 }
 

@@ -793,7 +793,7 @@ static void worker_steps(struct actor *self, void *data)
 
 #define WORKER_STEPS 5
 
-/* Serves as the client of a worker that is killed at each step. */
+/* Serves as the client of a worker that the test kills. */
 struct client {
 	int fd;
 	int burst;

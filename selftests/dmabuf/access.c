@@ -618,8 +618,8 @@ TEST_F(access, of_executions_with_files_waits_without_a_thread)
 }
 
 /*
- * The maximum duration starts when the client's dependencies end, so the duration includes the wait
- * for a fence of the memory.
+ * The maximum duration starts when the execution's dependencies end, so the duration includes the
+ * wait for a fence of the memory.
  */
 TEST_F(access, of_an_execution_with_a_file_that_comes_too_late)
 {

@@ -169,7 +169,10 @@ TEST_F(device_pool, the_exporter_is_told_nothing)
 	EXPECT_EQ(exporter_counts(&self->device).calls, 0);
 }
 
-/* Calls other than EXECUTE need the CPU to access their pools, and reject a pool for devices. */
+/*
+ * Calls other than EXECUTE need the CPU's access to pools, and therefore reject pools of
+ * NNACCEL_IMPORT_DEVICE.
+ */
 TEST_F(device_pool, nothing_else)
 {
 	const uint32_t others[] = { self->pool };
@@ -223,7 +226,10 @@ TEST_F(device_pool, slots)
 	close(burst);
 }
 
-/* An engine that registered without NNACCEL_ENGINE_DEVICE_POOLS never gets a pool for devices. */
+/*
+ * An engine that registered without NNACCEL_ENGINE_DEVICE_POOLS never gets a pool of
+ * NNACCEL_IMPORT_DEVICE.
+ */
 TEST_F(device_pool, another_engine)
 {
 	int burst = served_burst(&self->s, self->model, NULL);

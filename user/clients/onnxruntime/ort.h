@@ -79,7 +79,7 @@ enum onnx_type {
 
 /* The functions of ONNX Runtime, by name. */
 struct ort {
-	/* true if parts of different graphs have different names: from ONNX Runtime 1.25 on */
+	/* ONNX Runtime 1.25 or newer, in which parts of different graphs have different names */
 	bool names_parts;
 #define CALL(index, result, name, parameters) result (*name) parameters;
 #define EP_CALL CALL

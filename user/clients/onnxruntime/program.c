@@ -198,7 +198,7 @@ struct program *program_new(const struct ort *ort, const OrtGraph *part, const O
 	/* Later compilations need the constants after the OrtGraph is freed. */
 	if (good)
 		good = graph_keep_constants(p->graph);
-	/* Compile at once if the shapes are known, so that errors are reported now. */
+	/* If all shapes are known, compile when the program is created, to report errors early. */
 	if (good && all_known(p)) {
 		shapes = new_shapes(p);
 		if (shapes)
@@ -280,7 +280,7 @@ static void shrink(struct program *p)
 
 /*
  * Removes the compilation for the shapes `shapes` from the program's list, and returns the
- * compilation; NULL if none exists. The caller holds the lock.
+ * compilation; NULL if none exists. The caller holds the program's lock.
  */
 static struct compiled *take_compiled(struct program *p, const struct shape *shapes)
 {
@@ -302,8 +302,8 @@ static bool is_making(const struct program *p, const struct shape *shapes)
 }
 
 /*
- * Compiles for the shapes of a run. The caller holds the lock, which is released during the
- * compilation.
+ * Compiles for the shapes of a run. The caller holds the program's lock, which make() releases
+ * while it compiles.
  */
 static struct compiled *make(struct run *run)
 {
@@ -324,7 +324,8 @@ static struct compiled *make(struct run *run)
 }
 
 /*
- * Makes runs try the devices again: drops the compilations for the CPU. The caller holds the lock.
+ * Makes runs try the devices again: drops the compilations for the CPU. The caller holds the
+ * program's lock.
  */
 static void return_to_devices(struct program *p)
 {

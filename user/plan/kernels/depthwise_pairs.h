@@ -146,7 +146,8 @@ static bool is_inside(const struct nn_depthwise_q8 *d, size_t x)
 }
 
 /*
- * Computes channels [c, end) of an output row. If `whole`, no row of the windows is in the padding.
+ * Computes channels [c, end) of an output row. If `whole` is set, no row of the windows is in the
+ * padding.
  */
 static void run_row_pairs(const struct taps_q8 *t, const uint8_t *padding, bool whole, size_t c,
 			  size_t end, const char *block)

@@ -3,10 +3,9 @@
  * Layouts of int8 depthwise convolutions with AVX-512: packed parameters, and scratch memory with
  * interleaved input rows.
  *
- * The scratch memory has four planes. For each 16 consecutive channels from channel c on, plane p
- * has 16 bytes: four bytes of each of the channels c + 4p to c + 4p + 3. The four bytes of a
- * channel come from a group of four input rows. If c is a multiple of 16, the bytes of channel c +
- * 4p therefore begin at byte c of plane p.
+ * The scratch memory has four planes. If c is a multiple of 16, plane p has 16 bytes from byte c
+ * on: four bytes of each of the channels c + 4p to c + 4p + 3. The four bytes of a channel come
+ * from a group of four input rows.
  *
  * Parameters are packed as blocks of 64 channels. A block has vectors with four bytes for each
  * channel, in the order of the planes: first the scales, then the taps by column and group of rows.

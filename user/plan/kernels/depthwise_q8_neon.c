@@ -48,7 +48,7 @@ static inline ALWAYS_INLINE void add_products(int32x4_t sums[2], int16x8_t x, in
 #endif
 }
 
-/* Returns the zero point of the input's original bytes, before the flip. */
+/* Returns the zero point of the input's bytes before the XOR with in_flip. */
 static uint8x8_t zero_of(const struct nn_depthwise_q8 *d)
 {
 	return vdup_n_u8(d->in_zero ^ d->in_flip);

@@ -157,8 +157,8 @@ static size_t most_lines(const struct dynamic *d)
 }
 
 /*
- * Returns the number of elements that are quantised with one range: those of a row of the product,
- * or of an image.
+ * Returns the number of elements that are quantised with one range: a row of the product, or an
+ * image.
  */
 static size_t item_size(const struct dynamic *d)
 {

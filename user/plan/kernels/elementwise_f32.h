@@ -22,7 +22,7 @@ static TARGET void sum_f32(const float *x, size_t stride, size_t pixels, size_t 
 
 /*
  * Pools one vector of channels over the pixels of a window. The operands of MAX have the order of
- * the reference, because the order decides whether the result is NaN.
+ * the reference kernel, because the order decides whether the result is NaN.
  */
 static inline ALWAYS_INLINE TARGET VF pooled_f32(const struct nn_pool_f32 *p, enum nn_pooling kind,
 						 const float *x, size_t count)

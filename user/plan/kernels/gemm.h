@@ -115,8 +115,8 @@ void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t
 		 uint32_t column_block, const void *a, void *c, void *scratch);
 
 /*
- * Packs weights for a product whose results are sums: without a bias, and for unsigned bytes of `a`
- * with zero point 0. Each column of the weights is `depth` contiguous bytes.
+ * Packs weights for nn_gemm_run_sums(), whose product has no bias and unsigned bytes of `a` with
+ * zero point 0. Each column of the weights is `depth` contiguous bytes.
  */
 void nn_gemm_pack_sums(const struct nn_tensor *weights, const struct nn_gemm *g,
 		       const struct nn_isa *isa, void *packed);

@@ -20,7 +20,7 @@
 #define NUM float
 #endif
 
-/* The operands of MIN and MAX have the order in which NaN stays NaN, as in the reference. */
+/* The operands of MIN and MAX have the order in which NaN stays NaN, as in the reference kernel. */
 #ifndef CLAMP
 #define CLAMP(x, low, high) MIN(high, MAX(low, x))
 #endif
@@ -227,8 +227,8 @@ static inline ALWAYS_INLINE TARGET void part_f32(int rows, int vectors, const NU
 #ifdef SUM_MOST
 
 /*
- * Ends a piece of the depth: adds the sums of the piece to the totals. The totals stay in memory,
- * because there are not enough registers for totals and sums.
+ * Ends a piece of SUM_MOST elements of the depth: adds the sums of the piece to the totals. The
+ * totals stay in memory, because there are not enough registers for totals and sums.
  */
 static inline ALWAYS_INLINE TARGET void end_piece_f32(int rows, int vectors,
 						      VF total[ROWS][NN_PANEL_VECTORS],
@@ -246,9 +246,9 @@ static inline ALWAYS_INLINE TARGET void end_piece_f32(int rows, int vectors,
 
 /*
  * Adds the products of elements [first, first + depth) of the depth, in pieces of SUM_MOST
- * elements. Pieces begin at multiples of SUM_MOST and are independent of the parts. The parts
- * depend on the division of rows into tasks, but the results must not depend on the division. `acc`
- * has the sums of the elements of piece `piece` so far.
+ * elements. Pieces begin at multiples of SUM_MOST, wherever the parts of a row begin. The parts of
+ * a row depend on the division of rows into tasks, but the results must not. `acc` has the sums of
+ * the elements of piece `piece` so far.
  */
 static inline ALWAYS_INLINE TARGET size_t pieces_f32(int rows, int vectors, const NUM *a,
 						     size_t stride, size_t first, size_t depth,

@@ -31,7 +31,7 @@
 
 /*
  * Adds the second 128 bits of a vector to the first, and the fourth 128 bits to the third. The
- * result has the two sums of the parts of x, then the two sums of the parts of y.
+ * result has the two sums of 128 bits from x, then the two sums from y.
  */
 static inline ALWAYS_INLINE TARGET i32x16 sum_parts(i32x16 x, i32x16 y)
 {

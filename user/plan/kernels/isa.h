@@ -97,7 +97,7 @@ struct nn_depthwise_q8 {
 	ptrdiff_t head;
 	const uint8_t *const *rows;
 	uint8_t in_flip;
-	uint8_t in_zero;		/* zero point of the input's bytes after the flip */
+	uint8_t in_zero;	/* zero point of the input's bytes after the XOR with in_flip */
 	int32_t filter_zero;		/* zero point of the packed weights */
 	const uint8_t *packed;
 	uint8_t *scratch;

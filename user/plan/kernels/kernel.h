@@ -119,13 +119,12 @@ struct nn_kernel {
 	/*
 	 * Prepares an operation whose code is in `codes`. The operation's shapes are inferred, and
 	 * only its constant inputs have data; input 0 and output 0 are not empty. ready->state is
-	 * zeroed memory of state_size bytes. Returns false if this kernel cannot run the operation
-	 * or memory runs out; the next kernel is then tried, and after all kernels the reference
-	 * code.
+	 * zeroed memory of state_size bytes. Returns false if memory runs out or this kernel cannot
+	 * run the operation; then the caller tries the next kernel, and at last the reference code.
 	 *
-	 * The layout of packed weights may depend only on types, shapes, scalars and `isa`, not on
-	 * `threads`. The reason is that a loaded plan uses weights that were packed before the plan
-	 * was saved.
+	 * The layout of packed weights may depend only on types, shapes, scalars and `isa`, but not
+	 * on `threads`, because a loaded plan uses weights that were packed before the plan was
+	 * saved.
 	 *
 	 * If prepare() reads the values of a tensor, prepare() adds the tensor to ready->reads,
 	 * even if prepare() rejects the operation.

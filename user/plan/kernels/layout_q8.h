@@ -81,7 +81,7 @@ struct nn_gemm_q8 {
 	size_t a_stride;
 	uint8_t a_flip;
 	int32_t b_zero;			/* zero point of the packed bytes of b */
-	int32_t a_zero;	/* layout in pairs: zero point of a after the flip */
+	int32_t a_zero;	/* layout in pairs: zero point of a after the XOR with a_flip */
 	int16_t *wide;	/* layout in pairs: scratch memory for NN_Q8_WIDE_ROWS rows */
 	const void *panels;
 	uint8_t *c;

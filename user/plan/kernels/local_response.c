@@ -95,7 +95,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /*
  * Computes some elements. If the inner loop does not support the power, the loop writes the base,
- * and this function computes the power of the base.
+ * and respond() computes the power of the base.
  */
 static void respond(const struct response *s, const struct nn_isa *isa,
 		    const struct nn_response_f32 *f32)

@@ -12,8 +12,8 @@
 #include <float.h>
 #include <math.h>
 
-#define EXP_LOW (-86.5f)	/* for smaller x, e^x would be subnormal */
-#define EXP_HIGH 88.7228f	/* for larger x, e^x is infinite */
+#define EXP_LOW (-86.5f)	/* smallest x for which subnormal numbers are avoided */
+#define EXP_HIGH 88.7228f	/* largest x for which e^x is finite */
 
 /*
  * Evaluates a polynomial of x with `count` coefficients, the coefficient of the highest power
@@ -112,7 +112,7 @@ static inline ALWAYS_INLINE TARGET VF log_f32(VF x)
 	return choose_f32((bits_f32)(x == SPLAT(0.0f)), SPLAT(-INFINITY), p);
 }
 
-#define SIN_HIGH 8192.0f	/* larger x lose digits when a multiple of pi is subtracted */
+#define SIN_HIGH 8192.0f	/* largest x whose sine is computed without loss of digits */
 
 /*
  * Computes sin x for |x| up to SIN_HIGH. Subtracts a multiple of pi from x, in three parts, and
@@ -166,11 +166,11 @@ static inline ALWAYS_INLINE TARGET VF erf_f32(VF x)
 			  (VF)((bits_f32)q | sign));
 }
 
-#define GELU_HIGH 5.3f			/* for larger |x|, erf(x / sqrt(2)) is nearly 1 or -1 */
+#define GELU_HIGH 5.3f			/* |x| from which erf(x / sqrt(2)) is nearly 1 or -1 */
 
 /*
  * Computes x * (1 + erf(x / sqrt(2))) / 2 with an error of three units in the last place, or of
- * 10^-6 if x is negative. The quotient of polynomials that is used here takes half the time of
+ * 10^-6 if x is negative. The function uses a quotient of polynomials, which takes half the time of
  * erf_f32(). GELU of NaN is NaN.
  */
 static inline ALWAYS_INLINE TARGET VF gelu_f32(VF x)
@@ -186,7 +186,7 @@ static inline ALWAYS_INLINE TARGET VF gelu_f32(VF x)
 
 /*
  * Applies a function to the lanes of a vector. The operands of MIN and MAX have the order of the
- * reference, because the order decides whether the result is NaN.
+ * reference kernel, because the order decides whether the result is NaN.
  */
 static inline ALWAYS_INLINE TARGET VF function_f32(enum nn_unary function,
 						   const struct nn_unary_f32 *u, VF x)

@@ -49,8 +49,8 @@ static uint32_t bytes_product(struct lowering *t, uint32_t x, const struct weigh
 	void *elements;
 
 	/*
-	 * If the weights need no transposition, call transposed_copy() for a single row, which only
-	 * copies the weights.
+	 * Even if the weights need no transposition, call transposed_copy(), which then only copies
+	 * the weights.
 	 */
 	elements = transposed_copy(t->b, weights->elements, 1, 1, is_transposed ? 1 : inner,
 				   is_transposed ? (size_t)inner * columns : columns);

@@ -153,10 +153,7 @@ static uint32_t backwards(struct lowering *t, const struct recurrent *r, uint32_
 		    vector_int(t, 1, (int32_t[]){ r->batch_first }));
 }
 
-/*
- * Checks the activations that a node names, if any: for each direction these must be the
- * activations in `names`.
- */
+/* If a node names activations, checks that each direction has the activations in `names`. */
 static bool activations_are(struct lowering *t, const char *const *names, size_t count)
 {
 	const struct attribute *given = attr(t, "activations");
@@ -232,7 +229,7 @@ static void lstm(struct lowering *t, const struct recurrent *r, uint32_t directi
 					      omitted(t, r->x, 1);
 	for (int i = 0; i < 4; i++)
 		ins[count++] = bias(t, r, direction, order[i]);
-	/* ONNX has no projection. */
+	/* An LSTM of ONNX has no projection. */
 	ins[count++] = omitted(t, r->x, 2);
 	ins[count++] = omitted(t, r->x, 1);
 	ins[count++] = state(t, r, 5, direction);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Resize and Upsample by ONNX's coordinate rules. If an operation of the NNAPI computes the same
- * result as the node, the translator emits this operation. Otherwise each axis is resized in turn:
- * nearest elements by GATHER, weighted sums by a GEMM with a constant matrix.
+ * result as the node, the translator emits this operation. If no operation of the NNAPI fits, each
+ * axis is resized in turn: nearest elements by GATHER, weighted sums by a GEMM with a constant
+ * matrix.
  */
 #include "ops.h"
 
@@ -119,7 +120,8 @@ static bool is_nnapi_linear(const struct resize *r, int axis, bool align, bool h
 
 /*
  * Returns whether an operation of the NNAPI computes this resize, on the last two of four
- * dimensions. Sets that operation's flags align_corners and half_pixel_centers.
+ * dimensions. Sets *align and *half to the flags align_corners and half_pixel_centers of the
+ * NNAPI's operation.
  */
 static bool is_nnapi(const struct resize *r, bool *align, bool *half)
 {
