@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nnaccel: an exporter of dma-bufs for the selftests. A test can make the exporter refuse, block or
- * interrupt CPU accesses, and add and signal fences. The exporter counts CPU accesses. The memory
- * of a buffer is freed when the file that made it is closed.
+ * interrupt CPU accesses, and add and signal fences. The exporter counts CPU accesses. Closing the
+ * file that made a buffer frees the buffer's memory.
  *
  * The exporter's module also has a device that maps dma-bufs and counts syncs, and hardware on the
  * bus "platform" that can be unbound from its driver.

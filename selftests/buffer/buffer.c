@@ -485,8 +485,8 @@ TEST_F(buffers, copy_with_other_drivers)
 	EXPECT_EQ(memcmp(counts.begun, counts.ended, sizeof(counts.ended)), 0);
 
 	/*
-	 * The copy waits for another driver's fence. While a copy waits for a fence, other calls
-	 * may use the buffer.
+	 * A copy waits for another driver's fence on the pool. While a copy waits for a fence,
+	 * other calls may use the buffer.
 	 */
 	ASSERT_EQ(ioctl(x.fd, EXPORTER_FENCE, 1), 0);
 	arg = pool_copy(self, NNACCEL_COPY_IN, pool, 5, 500);
@@ -696,8 +696,8 @@ TEST_F(buffers, execute_refusals)
 }
 
 /*
- * A buffer can be an argument only if it has a role for the same model, direction (input or output)
- * and index.
+ * A buffer can be an argument only if the buffer has a role for the execution's model, and for the
+ * argument's direction (input or output) and index.
  */
 TEST_F(buffers, roles_at_use)
 {
@@ -958,8 +958,8 @@ static uint32_t prepare_anew(FIXTURE_DATA(buffers) *self)
 }
 
 /*
- * If a worker dies, the buffers that it was writing become uninitialised. Buffers that the dead
- * worker was only reading keep their contents.
+ * If a worker dies, the buffers that it was writing become uninitialised. Buffers that a worker was
+ * only reading when it died keep their contents.
  */
 TEST_F(buffers, worker_dies)
 {

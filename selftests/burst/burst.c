@@ -297,8 +297,8 @@ static int check_region(struct __test_metadata *_metadata, int fd, uint32_t numb
 	EXPECT_EQ(mprotect(at, length_of(r), PROT_RW) ? errno : 0, writes ? 0 : EACCES);
 	EXPECT_NE(mprotect(at, length_of(r), PROT_READ | PROT_EXEC), 0);
 	/*
-	 * A mapping of a burst cannot be enlarged or moved to another offset of the file. A mapping
-	 * for reading cannot punch holes into pages that the peer writes.
+	 * A mapping of a burst cannot be enlarged or moved to another offset of the burst's file. A
+	 * mapping for reading cannot punch holes into pages that the peer writes.
 	 */
 	EXPECT_EQ(mremap(at, length_of(r), 2 * length_of(r), MREMAP_MAYMOVE), MAP_FAILED);
 	if (!writes) {

@@ -442,7 +442,7 @@ TEST_F(access, waits_for_readers_to_write)
 	EXPECT_EQ(async_wait(&self->async), 0);
 }
 
-/* Memory that the module allocated may have fences of other drivers, too. */
+/* Other drivers may add fences to memory that the module allocated. */
 TEST_F(access, waits_for_fences_of_own_memory)
 {
 	struct dma_buf_import_sync_file import = { .flags = DMA_BUF_SYNC_WRITE };
@@ -704,7 +704,7 @@ FIXTURE_SETUP(sync)
 	self->pool = pools[0];
 	self->good.size = sizeof(self->good);
 	self->good.flags = NNACCEL_SYNC_READ;
-	/* The slot holds a reference to the pool, so the grant stays valid. */
+	/* The slot holds a reference to the pool, so the pool's grant stays valid. */
 	dup2(burst, 900);
 	close(burst);
 }

@@ -283,7 +283,7 @@ TEST_F(device_pool, sync_file)
 	ASSERT_EQ(ioctl(self->device.fd, EXPORTER_SIGNAL), 0);
 	EXPECT_EQ(fence_status(fence), 1);
 	EXPECT_EQ(file_end(self->s.fd, file), 0);
-	/* SYNC_FILE also succeeds after the execution has ended. */
+	/* SYNC_FILE succeeds even after the execution has ended. */
 	ASSERT_EQ(execution_fence(self->s.fd, file, &again), 0);
 	EXPECT_EQ(fence_status(again), 1);
 	close(again);

@@ -112,7 +112,7 @@ int layout_init(const AHardwareBuffer_Desc *desc, uint64_t offset, uint32_t stri
 						format->pixel_bytes : row_stride);
 		plane->offset = offset;
 		*end = layout_plane_end(plane);
-		/* The next plane begins where another row of this plane would begin. */
+		/* A plane begins where another row of the previous plane would begin. */
 		if (!*end || __builtin_add_overflow(offset, (uint64_t)plane->stride * plane->rows,
 						    &offset))
 			return -EINVAL;

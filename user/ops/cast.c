@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CAST: converts elements to another type. Quantised elements are converted as their stored
- * integers.
+ * CAST: converts elements to another type. CAST converts the stored integers of quantised elements,
+ *	not the real values.
  */
 #include <string.h>
 

@@ -10,8 +10,8 @@
 #include "vulkan/graph.h"
 
 /*
- * Longest submission in nanoseconds. A longer submission would block the desktop, or a watchdog
- * would reset the GPU.
+ * Longest submission in nanoseconds. A submission longer than SUBMISSION_NS would block the
+ * desktop, or a watchdog would reset the GPU.
  */
 #define SUBMISSION_NS	20000000
 

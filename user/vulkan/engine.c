@@ -349,8 +349,8 @@ static enum nn_status access_copies(struct nna_engine_execution *execution,
 
 /*
  * Executes the model after the fences of the arguments' memory have signalled. The CPU waits for
- * the fences if the CPU copies arguments or if the GPU cannot wait; otherwise the GPU waits for the
- * fences.
+ * the fences of the arguments' memory if the CPU copies arguments or if the GPU cannot wait;
+ * otherwise the GPU waits.
  */
 static enum nn_status compute(struct prepared *p, struct nna_engine_execution *execution,
 			      struct nn_execution *e, const struct place *places, bool copies,

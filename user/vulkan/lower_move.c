@@ -96,10 +96,7 @@ static enum nn_status write_view(struct lower *l, const struct nn_strided *view)
 	return copy(l, lower_input(l, 0), &dense, lower_output(l, 0), view);
 }
 
-/*
- * If the output of a RESHAPE is temporary, it shares the bytes of the input; otherwise the input is
- * copied.
- */
+/* A temporary output of RESHAPE shares the bytes of the input; any other output gets a copy. */
 enum nn_status lower_reshape(struct lower *l)
 {
 	struct nn_strided all;

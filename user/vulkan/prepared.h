@@ -56,8 +56,7 @@ struct prepared_files {
 };
 
 /*
- * Runs the model like prepared_execute(), but does not copy arguments that have a place in imported
- * memory.
+ * Runs the model like prepared_execute(), but does not copy arguments that are in imported memory.
  */
 enum nn_status prepared_begin(struct prepared *prepared, struct nn_execution *execution,
 			      const struct place *places, struct prepared_files *files,

@@ -156,8 +156,8 @@ struct ort_ep_factory {
 };
 
 /*
- * Loads the functions from ONNX Runtime's tables. Returns false if this ONNX Runtime has no version
- * 23.
+ * Loads the functions from ONNX Runtime's tables. Returns false if ONNX Runtime has no version 23
+ * of the tables.
  */
 bool ort_load(struct ort *ort, const struct ort_api_base *base);
 

@@ -114,8 +114,8 @@ void quantised_values(struct lowering *t)
 	int32_t zero;
 
 	/*
-	 * Look at producers first: the most reliable scale of a value is that of the node that
-	 * produces it.
+	 * Look at producers first: the node that produces a value has the value's most reliable
+	 * scale.
 	 */
 	for (int want = 1; want >= 0; want--)
 		for (uint32_t i = 0; i < onnx(t)->graph->node_count; i++) {

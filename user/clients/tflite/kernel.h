@@ -30,7 +30,7 @@ struct kernel {
 	int num_outputs;
 
 	bool is_deferred;		/* the shapes are known only when the kernel runs */
-	bool is_whole;			/* nearly the whole graph, so never too small */
+	bool is_whole;	/* the kernel has nearly the whole graph, so its work is never too small */
 	/*
 	 * The parts of a deferred kernel, each with consecutive nodes: see deferred.c. The fields
 	 * from is_left to num_pins are only for kernels that are parts.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * GROUPED_CONV_2D, TRANSPOSE_CONV_2D, and DEPTHWISE_CONV_2D with a multiplier above 1. The kernel
- * computes each of these convolutions as several matrix products, called parts. A part computes the
- * outputs of one group of channels, the outputs of one input channel, or, in a transposed
- * convolution, the outputs that use the same taps.
+ * computes a convolution as several matrix products, called parts. A part computes the outputs of
+ * one group of channels, the outputs of one input channel, or, in a transposed convolution, the
+ * outputs that use the same taps.
  */
 #include <string.h>
 
@@ -18,7 +18,8 @@ enum { X, FILTER, BIAS, SHAPE };
 #define MAX_PHASES 4096			/* maximum number of parts, the product of both strides */
 #define MIN_BLOCK_ROWS 14
 /*
- * Minimum number of outputs per input channel for which this kernel is faster than the reference.
+ * Minimum number of outputs per input channel for which this kernel is faster than the reference
+ * kernel.
  */
 #define MIN_MULTIPLIER_F32 8
 #define MIN_MULTIPLIER_Q8 3

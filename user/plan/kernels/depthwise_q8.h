@@ -10,8 +10,8 @@
  * Parameters are packed as blocks of 64 channels. A block has vectors with four bytes for each
  * channel, in the order of the planes: first the scales, then the taps by column and group of rows.
  * If pixels have no gaps in memory, the blocks of an output row run across pixels, so a block may
- * begin at any channel. If pixels have no gaps, parameters are packed for all blocks until the next
- * block would begin at channel 0 again.
+ * begin at any channel. If pixels have no gaps, parameters are packed for each block before the
+ * next block that begins at channel 0.
  */
 #ifndef NN_PLAN_KERNELS_DEPTHWISE_Q8_H
 #define NN_PLAN_KERNELS_DEPTHWISE_Q8_H
@@ -40,8 +40,8 @@ struct depthwise_q8_layout {
 };
 
 /*
- * Returns the number of blocks until the next block would begin at channel 0 again. If pixels have
- * gaps, returns the number of blocks of a pixel.
+ * Returns the number of blocks before the next block that begins at channel 0. If pixels have gaps,
+ * returns the number of blocks of a pixel.
  */
 static inline size_t depthwise_q8_blocks(const struct nn_depthwise_q8 *d)
 {

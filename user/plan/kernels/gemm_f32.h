@@ -197,8 +197,8 @@ static inline ALWAYS_INLINE TARGET void part_f32(int rows, int vectors, const NU
 						 VF acc[ROWS][NN_PANEL_VECTORS])
 {
 	/*
-	 * Only every third row has a pointer; the addresses of the next two rows are this pointer
-	 * plus one and two strides.
+	 * Only every third row has a pointer; the next two rows begin one and two strides after the
+	 * pointer.
 	 */
 	const NUM *base[(ROWS + 2) / 3];
 	size_t k = steps_f32(rows, vectors, a, stride, depth, w, acc);

@@ -28,8 +28,8 @@ void moved_out(struct lowering *t, struct moved m, const struct shape *shape)
 /* ---- the same elements in the same order ---- */
 
 /*
- * Sets output 0 to input 0 in another shape. If input 0 is a small constant, output 0 is also
- * constant.
+ * Sets output 0 to the elements of input 0 in the shape `shape`. If input 0 is a small constant,
+ * output 0 is also constant.
  */
 static void viewed(struct lowering *t, const struct shape *shape)
 {

@@ -119,7 +119,7 @@ static bool is_nnapi_linear(const struct resize *r, int axis, bool align, bool h
 }
 
 /*
- * Returns whether an operation of the NNAPI computes this resize, on the last two of four
+ * Returns whether an operation of the NNAPI computes the resize `r`, on the last two of four
  * dimensions. Sets *align and *half to the flags align_corners and half_pixel_centers of the
  * NNAPI's operation.
  */

@@ -368,8 +368,8 @@ static uint32_t ranked(struct lowering *t, uint32_t operand, uint32_t rank)
 }
 
 /*
- * Translates BATCH_MATMUL. Quantised operands are converted to float32, because the product is then
- * faster. The error of the product's float32 sums is far below a quantum.
+ * Translates BATCH_MATMUL. Quantised operands are converted to float32, because the float32 product
+ * is faster. The error of the product's float32 sums is far below a quantum.
  */
 void batch_matmul_op(struct lowering *t)
 {

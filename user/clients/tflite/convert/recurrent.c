@@ -52,7 +52,7 @@ static void inputs(struct lowering *t, struct cell *c, uint32_t from, uint32_t t
 
 /*
  * Adds an activation. Rejects the node unless the recurrent operations of both TensorFlow Lite and
- * NNAPI have this activation.
+ * NNAPI have the activation `code`.
  */
 static void activation(struct lowering *t, struct cell *c, int code)
 {

@@ -214,7 +214,7 @@ void broadcast_to_op(struct lowering *t)
 	set(t, 0, expanded(t, in(t, t->code == NN(FILL)), shape, &to));
 }
 
-/* Translates SHAPE to a constant, because a partition is compiled again for other shapes. */
+/* Translates SHAPE to a constant, because a partition is compiled again if shapes change. */
 void shape_op(struct lowering *t)
 {
 	const struct tfl_ints *dims = tensor_in(t, 0)->dims;
