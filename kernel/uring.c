@@ -10,7 +10,7 @@
 #include "compat.h"
 #include "submit.h"
 
-/* Interval between checks whether a process that calls execve() waits for executions. */
+/* Interval at which the module checks whether a process in execve() waits for executions. */
 #define NNACCEL_LEAVE_POLL	msecs_to_jiffies(200)
 
 /* Returns the field of an io_uring command that holds a reference to the execution. */

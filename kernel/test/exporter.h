@@ -63,10 +63,7 @@ struct exporter_failures {
 	__u32 ends;
 };
 
-/*
- * Creates the buffer of an exporter's file and returns the buffer's fd. Closing the exporter's file
- * frees the buffer.
- */
+/* Creates a buffer and returns the buffer's fd; closing the exporter's file frees the buffer. */
 #define EXPORTER_CREATE	_IO(0xBA, 0)
 /* Replaces the failure bits that EXPORTER_CREATE set. */
 #define EXPORTER_REFUSE	_IO(0xBA, 1)
@@ -108,10 +105,7 @@ struct exporter_dma {
 	__u32 write;
 };
 
-/*
- * Attaches like EXPORTER_ATTACH; also has options, and works without DMA operations that count
- * syncs.
- */
+/* Attaches with options, and even without DMA operations that count syncs. */
 #define EXPORTER_IMPORT	_IOW(0xBA, 7, struct exporter_import)
 /* Unmaps the attachment of the test's device and maps it again. */
 #define EXPORTER_REMAP	_IO(0xBA, 8)

@@ -209,10 +209,7 @@ static const struct {
 	{ "an execution that depends on others", do_file_that_waits },
 };
 
-/*
- * A call fails if its allocations would exceed the user's limit, and a failed call leaves no
- * charge.
- */
+/* A call that would exceed the user's limit fails, and leaves no charge. */
 TEST_F(account, structures_are_bounded)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(acts); i++) {
@@ -449,10 +446,7 @@ TEST_F(account, subordinate_ids_are_one_user)
 	actor_go(&actor);
 	EXPECT_TRUE(actor_await(&actor));
 	EXPECT_EQ(summary_get(-1, "users"), users + 1);
-	/*
-	 * The engine sees the user id OWNER for the owner's context and for the subordinate id's
-	 * context.
-	 */
+	/* The engine sees the owner's user id, even for the context of the subordinate id. */
 	while (!broker_next(self->s.broker, NNACCEL_ENGINE_NONBLOCK, &next)) {
 		EXPECT_EQ(next.out_uid, OWNER);
 		seen++;
@@ -484,10 +478,7 @@ TEST_F(account, buffer_outlives_its_context)
 	ASSERT_EQ(in_child(give_buffer, pair[0]), 0);
 	buffer = receive_file(pair[1]);
 	ASSERT_GE(buffer, 0);
-	/*
-	 * The user is still charged for the memory, although the context and its address space no
-	 * longer exist.
-	 */
+	/* The user is charged for the memory even without the context and its address space. */
 	EXPECT_TRUE(summary_becomes(-1, "contexts-held", held));
 	EXPECT_EQ(summary_get(-1, "pool-bytes"), bytes + 3 * (long long)PAGE);
 	close(buffer);
@@ -603,9 +594,7 @@ TEST_F(account, keys_of_drm_usage_stats)
 		  summary_get(fd, "nnaccel-memory-alloc") + 8 * (long long)PAGE / 1024);
 	EXPECT_EQ(do_execution(self), 0);
 	EXPECT_GT(summary_get(fd, "drm-engine-nn"), 0);
-	/*
-	 * fdinfo shows the device time of two executions: one by the fixture, and one by the test.
-	 */
+	/* fdinfo shows the device time of two executions: the fixture's and the test's. */
 	EXPECT_LE(summary_get(fd, "drm-engine-nn"), 2 * MOCK_DEVICE_NS);
 	EXPECT_EQ(summary_get(fd, "drm-resident-device"), 0);
 	close(file);

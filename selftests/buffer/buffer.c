@@ -434,9 +434,7 @@ TEST_F(buffers, copy_with_own_pool)
 	int fd = pool_export(self->s.fd, pool);
 
 	copy_through(_metadata, self, fd, pool, 4 * PAGE);
-	/*
-	 * If a pool is a range of a dma-buf, offsets in the pool are relative to the range's start.
-	 */
+	/* If a pool is a range of a dma-buf, offsets are relative to the range's start. */
 	ASSERT_EQ(pool_import(self->s.fd, fd, NNACCEL_PROT_READ, PAGE, PAGE, &part), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, part, PAGE - 7, 7), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, part, PAGE - 7, 8), EINVAL);
@@ -903,10 +901,7 @@ TEST_F(buffers, freed_in_use)
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-buffers", 0));
-	/*
-	 * The module notifies the worker of the end of two buffers, whose memory the worker then
-	 * unmaps.
-	 */
+	/* The module notifies the worker of the end of two buffers. */
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 		EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_GRANT);
@@ -1032,10 +1027,7 @@ static uint32_t allocate_own(FIXTURE_DATA(buffers) *self)
 	return async_wait(&self->async) ? 0 : a.cmd.out_buffer;
 }
 
-/*
- * Fetches a copy command as the worker, and copies between the linear layout and the engine's
- * layout.
- */
+/* Fetches a copy command, and converts between the linear and the engine's layout. */
 static int convert_for(FIXTURE_DATA(buffers) *self, uint32_t kind, uint64_t length)
 {
 	const struct nnaccel_grant *grants = command_grants(&self->cmd);
@@ -1244,7 +1236,7 @@ static int serve_client(FIXTURE_DATA(buffers) *self)
 }
 
 /*
- * Kills a client that has two buffers and an execution in flight. With @begun the worker has
+ * Kills a client that has two buffers and an execution in flight. If @begun is set, the worker has
  * fetched the execution.
  */
 static void kill_client(struct __test_metadata *_metadata, FIXTURE_DATA(buffers) *self,

@@ -442,10 +442,7 @@ TEST_F(bursts, announce_freed_slots)
 	ASSERT_EQ(slot_bind(self->burst, pool, NNACCEL_PROT_READ, &told), 0);
 	ASSERT_EQ(slot_bind(self->burst, self->pool, NNACCEL_PROT_READ, &untold), 0);
 	ASSERT_EQ(slot_resolve(self->s.session, self->number, told, &grant), 0);
-	/*
-	 * The slot has a reference to the pool, so destroying the pool's id frees neither the pool
-	 * nor its grant.
-	 */
+	/* The slot's reference to the pool keeps the pool and its grant alive. */
 	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
 	EXPECT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd), EAGAIN);
 	EXPECT_EQ(slot_free(self->burst, untold), 0);

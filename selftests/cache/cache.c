@@ -164,8 +164,8 @@ TEST_F(cache, prepare_fails_in_the_engine)
 }
 
 /*
- * A prepared model has a reference to the data part's pool. The grant of the model part's pool ends
- * when the pool is destroyed.
+ * A prepared model has a reference to the pool with the data part of its cache entry. The grant of
+ * the pool with the model part ends when the pool is destroyed.
  */
 TEST_F(cache, model_holds_its_data)
 {
@@ -322,10 +322,7 @@ TEST_F(cache, numbers_of_parts)
 		ASSERT_EQ(session_answer(self->s.session, &cmd), 0);
 		ASSERT_EQ(async_wait(&async), 0);
 
-		/*
-		 * The worker reports the size of each cache part, which may not exceed the memory
-		 * of the part.
-		 */
+		/* The worker reports the size of each part, at most the part's memory. */
 		cache_save_init(&save, &self->saved, prepare.out_model, 0, 0, 0, 0);
 		save.num_model_parts = cases[i].model;
 		save.num_data_parts = cases[i].data;

@@ -99,10 +99,7 @@ TEST_F(query, empty_answer)
 	EXPECT_EQ(query.data_size, 0);
 }
 
-/*
- * The client gets every status that the worker commits; if the status is a failure, the client gets
- * no payload.
- */
+/* The client gets every status that the worker commits, and no payload after a failure. */
 TEST_F(query, statuses)
 {
 	for (uint32_t status = 1; status <= NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT; status++) {

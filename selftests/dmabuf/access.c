@@ -343,7 +343,7 @@ TEST_F(access, refused_is_an_error)
 	exporter_close(&other);
 }
 
-/* If the exporter of constants fails the access, SUPPORTED continues without the constants. */
+/* If an exporter refuses the access to constants, SUPPORTED continues without the constants. */
 TEST_F(access, refused_denies_constants)
 {
 	struct nnaccel_supported supported;
@@ -376,7 +376,7 @@ TEST_F(access, refused_denies_constants)
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
 	counts = exporter_counts(&other);
 	EXPECT_EQ(counts.ended[BOTH] + counts.ended[TO_DEVICE] + counts.ended[FROM_DEVICE], 0);
-	/* If the exporter of the serialised model fails the access, SUPPORTED fails. */
+	/* If an exporter refuses the access to the serialised model, SUPPORTED fails. */
 	supported.wire_pool = constants[1];
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_SUPPORTED, &supported), EIO);
 	exporter_close(&other);

@@ -169,10 +169,7 @@ TEST_F(device_pool, the_exporter_is_told_nothing)
 	EXPECT_EQ(exporter_counts(&self->device).calls, 0);
 }
 
-/*
- * Calls other than EXECUTE need the CPU's access to pools, and therefore reject pools of
- * NNACCEL_IMPORT_DEVICE.
- */
+/* Calls other than EXECUTE need pools that the CPU can access. */
 TEST_F(device_pool, nothing_else)
 {
 	const uint32_t others[] = { self->pool };
@@ -226,10 +223,7 @@ TEST_F(device_pool, slots)
 	close(burst);
 }
 
-/*
- * An engine that registered without NNACCEL_ENGINE_DEVICE_POOLS never gets a pool of
- * NNACCEL_IMPORT_DEVICE.
- */
+/* Without NNACCEL_ENGINE_DEVICE_POOLS an engine never gets a pool of NNACCEL_IMPORT_DEVICE. */
 TEST_F(device_pool, another_engine)
 {
 	int burst = served_burst(&self->s, self->model, NULL);

@@ -23,7 +23,7 @@ struct options {
 	bool allow_fp16;
 	bool burst;
 	bool disallow_cpu;
-	uint32_t num_threads;	/* 1: the device computes on one thread; 0: not given */
+	uint32_t num_threads;	/* 1: the device computes on one thread; 0: number not given */
 	uint32_t max_partitions;	/* 0: any number */
 	uint32_t min_work;	/* minimum work of a partition that is not the whole graph */
 	/* Number of shapes whose compilations are cached; 0 if the plug-in has no such option. */

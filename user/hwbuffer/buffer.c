@@ -294,9 +294,9 @@ int AHardwareBuffer_sendHandleToUnixSocket(const AHardwareBuffer *buffer, int so
 }
 
 /*
- * Returns whether memory from another process cannot be truncated, because access beyond the end of
- * a file kills this process. A dma-buf never changes its size, and a sealed memfd cannot shrink.
- * All other files can be truncated.
+ * Returns whether memory from another process cannot be truncated; access beyond the end of a file
+ * would kill this process. A dma-buf never changes its size, and a sealed memfd cannot shrink.
+ * Files other than dma-bufs and sealed memfds can be truncated.
  */
 static bool is_lasting(int fd)
 {

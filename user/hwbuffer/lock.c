@@ -48,7 +48,7 @@ static bool rect_is_inside(const AHardwareBuffer *b, const ARect *rect)
 			 (uint32_t)rect->bottom <= b->desc.height);
 }
 
-/* Maps a file of a buffer; the caller holds the lock. */
+/* Maps a file of a buffer; the caller holds the buffer's lock. */
 static int map(AHardwareBuffer *b, struct hardware_file *file)
 {
 	int prot = PROT_READ | PROT_WRITE;

@@ -128,8 +128,8 @@ static enum nn_status detect(struct nn_run *r, const struct nn_nms *nms, struct 
 			return nn_run_fail(r, "input 1: box %zu has its corners out of order", i);
 	/*
 	 * only_falls: suppression can only lower scores, because it sets scores to 0 and no score
-	 * is negative. If scores only fall, a box cannot change the result if `limit` detections
-	 * have higher scores.
+	 * is negative. If scores only fall, a box with a lower score than `limit` detections cannot
+	 * change the result.
 	 */
 	only_falls = nms->kernel == NN_NMS_HARD && nn_run_float(r, SCORE_THRESHOLD, 0) >= 0;
 	for (uint32_t first = 0, last; first < regions; first = last) {

@@ -16,9 +16,9 @@
 enum nn_status nn_broadcast_infer(struct nn_run *r);
 
 /*
- * The axes of a broadcast operation's output. Adjacent axes are merged if no operand is broadcast
- * along only one of the two axes. The steps are the strides of operands a and b in elements; an
- * operand with step 0 is broadcast along the axis.
+ * The axes of a broadcast operation's output. Two adjacent axes are merged if each operand is
+ * broadcast along both axes or along neither. The steps are the strides of operands a and b in
+ * elements; an operand with step 0 is broadcast along the axis.
  */
 struct nn_broadcast_axes {
 	uint32_t count;			/* at least 1 */

@@ -69,10 +69,7 @@ static uint32_t type_of(const struct nn_check *c, uint32_t input)
 	return type >= 0 && type < NN_TYPE_COUNT ? NN_T(type) : 0;
 }
 
-/*
- * Returns the set of fundamental types that the rule's types stand for in the operation being
- * checked.
- */
+/* Returns the fundamental types that a rule allows in the checked operation. */
 static uint32_t type_set(const struct nn_check *c, uint32_t types)
 {
 	uint32_t set = types & (NN_T(NN_TYPE_COUNT) - 1);

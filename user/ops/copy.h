@@ -10,8 +10,8 @@
 #define NN_COPY_FEW 128
 
 /*
- * Copies `bytes` bytes by two moves of fixed size: one move from the beginning, and one up to the
- * end, which may overlap.
+ * Copies `bytes` bytes by two moves of fixed size, which may overlap: one move from the beginning,
+ * and one up to the end.
  */
 static inline void nn_copy(void *to, const void *from, size_t bytes)
 {

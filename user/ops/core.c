@@ -369,10 +369,7 @@ static enum nn_status check_inputs(const struct nn_run *r)
 /* Checks the inputs' dimensions against the words in the string nn_op.dims. */
 static enum nn_status check_dims(const struct nn_run *r)
 {
-	/*
-	 * for each letter in `dims`: 1 plus the size of axes with this letter; 0 while the size is
-	 * unknown
-	 */
+	/* for each letter of an axis: 1 plus the axis's size; 0 while the size is unknown */
 	uint64_t sizes[26] = { 0 };
 	const char *word = r->op->dims;
 

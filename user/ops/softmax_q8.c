@@ -102,8 +102,8 @@ static inline uint8_t distance(const struct nn_softmax_q8 *s, uint8_t max, uint8
 #define FEW 256
 
 /*
- * Computes the softmax of fewer than FEW elements. Compilers vectorise the loops without table
- * lookups.
+ * Computes the softmax of fewer than FEW elements. Compilers vectorise the loops that contain no
+ * table lookups.
  */
 static inline __attribute__((always_inline))
 void run_few(const struct nn_softmax_q8 *s, const uint8_t *in, uint8_t *out, size_t size,

@@ -29,8 +29,8 @@
 #define NS_PER_COST	4
 
 /*
- * Records a barrier between all earlier commands and all later commands and reads of the host.
- * `owners` are the barriers that transfer ownership of buffers.
+ * Records a barrier after all earlier commands, and before all later commands and reads by the
+ * host. `owners` are the barriers that transfer ownership of buffers.
  */
 static void barrier(VkCommandBuffer commands, const VkBufferMemoryBarrier *owners, uint32_t count)
 {

@@ -40,10 +40,7 @@ void vulkan_engine_choose(const char *wanted, const char *folder, bool gpu_waits
 
 /* ---- Pipelines in the engine's store ---- */
 
-/*
- * Makes the key under which pipelines are stored, from the build id of the engine, the driver and
- * the GPU.
- */
+/* Makes the key of stored pipelines from the engine's build id, the driver and the GPU. */
 static int key_of(const struct gpu *gpu, char key[256])
 {
 	char build[BUILD_ID_TEXT];

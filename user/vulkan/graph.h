@@ -51,9 +51,7 @@ struct dispatch {
 		struct resize_params resize;
 		struct gather_params gather;
 		struct quantise_params quantise;
-		/*
-		 * first field of all structs of parameters: the offset of each tensor in the buffer
-		 */
+		/* first field of all params structs: offset of each tensor in the buffer */
 		uint32_t at[TENSORS];
 	} params;
 };

@@ -13,7 +13,7 @@
 
 /*
  * Reads the options of the provider `name` from a session's entries. On failure, returns false and
- * sets `error`. The caller must call options_free() in any case.
+ * sets `error`. The caller must call options_free() even after a failure.
  */
 bool options_read(struct options *options, const struct ort *ort, const OrtKeyValuePairs *entries,
 		  const char *name, char error[OPTIONS_ERROR_SIZE]);

@@ -39,10 +39,7 @@ struct ANeuralNetworksDiagnosticExecutionInfo {
 	uint64_t runtime_ns, driver_ns, hardware_ns;
 };
 
-/*
- * The latest callbacks. Callbacks that were replaced are never freed, because a thread may still
- * use the replaced callbacks.
- */
+/* The latest callbacks. Replaced callbacks are never freed, because a thread may use them. */
 struct callbacks {
 	ANeuralNetworksDiagnosticCompilationFinishedCallback compiled;
 	ANeuralNetworksDiagnosticExecutionFinishedCallback executed;
@@ -240,10 +237,7 @@ static int32_t session_id(void)
 	return atomic_compare_exchange_strong(&session, &none, random) ? random : none;
 }
 
-/*
- * Defines two functions that return a value: of a finished compilation, and of a finished
- * execution.
- */
+/* Defines two functions that return a value: of a compilation and of an execution. */
 #define BOTH(type, name, of, value)							\
 static type compilation_##name(compilation_info *info)					\
 {											\

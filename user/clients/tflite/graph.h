@@ -55,7 +55,7 @@ static inline struct graph *tfl(const struct lowering *t)
 }
 
 /*
- * Initialises a graph, which must not be moved. Returns false if memory runs out; the caller must
+ * Initialises *g, which must stay at its address. Returns false if memory runs out; the caller must
  * call graph_free() even then.
  */
 bool graph_init(struct graph *g, struct tfl_context *context, struct delegate *delegate);

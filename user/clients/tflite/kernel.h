@@ -84,9 +84,7 @@ void kernel_free_model(struct kernel *k);
 int kernel_build(struct kernel *k, struct tfl_context *context);
 /* Returns whether the current shapes are those for which the model was built. */
 bool kernel_same_shapes(const struct kernel *k, const struct tfl_context *context);
-/*
- * Stores the current shapes as the shapes for which the model was built. Returns enum tfl_status.
- */
+/* Stores the current shapes as the shapes of the built model. Returns enum tfl_status. */
 int kernel_remember(struct kernel *k, const struct tfl_context *context);
 /* Executes the model. Returns enum tfl_status. */
 int kernel_run(struct kernel *k, struct tfl_context *context);

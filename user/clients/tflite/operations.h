@@ -49,10 +49,7 @@ uint32_t operation_values(int32_t code);
 /* The time at which the shapes of a node's outputs are known. */
 enum deferral {
 	NOT_DEFERRED,
-	/*
-	 * known when the node has run, or earlier if TensorFlow Lite computes values that depend on
-	 * shapes
-	 */
+	/* known at run time, or earlier by computing values from shapes */
 	DEFERRED_BY_SHAPES,
 	DEFERRED,		/* known only when the node has run */
 };

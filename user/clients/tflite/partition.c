@@ -251,8 +251,8 @@ static void leave_values(struct choice *c)
 }
 
 /*
- * Asks the devices about the graph or, with `each`, NNAPI about each node. Returns false if NNAPI
- * rejects the graph.
+ * Asks which operations the devices support: in the whole graph or, with `each`, in each node.
+ * Returns false if NNAPI rejects the graph.
  */
 static bool ask(struct choice *c, const struct graph *g, struct constants *constants, bool each,
 		bool *supported)

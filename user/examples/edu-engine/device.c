@@ -44,10 +44,7 @@
 #define IRQ_FACTORIAL		0x001
 #define IRQ_DMA			0x100
 
-/*
- * The address of the device's own memory. Each DMA transfer reads or writes the device's own
- * memory.
- */
+/* The device's own memory, which each DMA transfer reads or writes. */
 #define BUFFER			0x40000
 #define BUFFER_SIZE		4096
 

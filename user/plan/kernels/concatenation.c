@@ -22,7 +22,7 @@ struct input {
 
 struct concatenation {
 	size_t rows;
-	size_t row;			/* bytes of an output row */
+	size_t row;			/* size of an output row in bytes */
 	size_t task_rows;
 	uint32_t count;
 	struct input inputs[];

@@ -121,8 +121,8 @@ static struct span window_span(const struct nn_axis *a)
 
 /*
  * Returns the outputs inside the image that use the taps `phase`, `phase` + stride and so on. If
- * the stride exceeds the filter, some outputs depend on no input. The span of outputs that depend
- * on no input has a single tap outside the image.
+ * the stride exceeds the filter, some outputs depend on no input. A span of outputs that depend on
+ * no input is described by a single tap outside the image.
  */
 static struct span phase_span(const struct nn_axis *a, uint32_t phase)
 {

@@ -99,8 +99,8 @@ static TARGET void interleave_rows(const struct nn_depthwise_q8 *d,
 }
 
 /*
- * Parameters of the loops that compute an output row. The struct is used as a local variable, which
- * stores of results cannot change.
+ * Parameters of the loops that compute an output row. The loops use a local variable of this type,
+ * which stores of results cannot change.
  */
 struct row {
 	const uint8_t *packed;

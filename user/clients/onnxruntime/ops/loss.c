@@ -7,10 +7,7 @@
 
 #include <string.h>
 
-/*
- * A loss node: its input has the shape [batch, classes, rest], and the classes of the elements have
- * [batch, rest].
- */
+/* The node's input is [batch, classes, rest], and the class of each element [batch, rest]. */
 struct loss {
 	uint32_t batch, classes, rest;
 	uint32_t dims[3];		/* of the input */

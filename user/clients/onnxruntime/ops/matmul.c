@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * GEMM: a product with one matrix becomes FULLY_CONNECTED, a product of many matrices BATCH_MATMUL.
- */
+/* GEMM: a product by one matrix becomes FULLY_CONNECTED, a batch of products BATCH_MATMUL. */
 #include "ops.h"
 
 #include <string.h>

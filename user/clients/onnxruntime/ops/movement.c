@@ -190,8 +190,8 @@ void space_op(struct lowering *t)
 	m = moved_in(t);
 	if (!strcmp(attr_string(t, "mode", "DCR"), "CRD")) {
 		/*
-		 * In mode CRD the channels are ordered [C, b, b]; transpose the two dimensions of
-		 * size b one after the other.
+		 * The channels are [C, b, b]: transpose first one, then the other dimension of size
+		 * b.
 		 */
 		const uint32_t b = (uint32_t)block, n = dims[0] * dims[1];
 		const uint32_t h = (uint32_t)shape->dims[2], w = (uint32_t)shape->dims[3];

@@ -84,7 +84,8 @@ static uint32_t as_means(struct lowering *t, uint32_t x, const uint32_t dims[3],
 /*
  * Pools one axis after the other, for three dimensions, dilated windows, and LpPool. The result is
  * exact, because a window's maximum is the maximum of maxima along an axis, and the same holds for
- * sums. The number of a window's elements is the product of the numbers along each axis.
+ * sums. The number of a window's elements is the product of the numbers of elements along each
+ * axis.
  */
 static void pool_by_axes(struct lowering *t)
 {

@@ -356,7 +356,8 @@ void fully_connected_op(struct lowering *t)
 }
 
 /*
- * Returns a view of an operand that has `rank` dimensions, by adding leading dimensions of size 1.
+ * Adds leading dimensions of size 1 to the view of an operand, so that the view has `rank`
+ * dimensions.
  */
 static uint32_t ranked(struct lowering *t, uint32_t operand, uint32_t rank)
 {
