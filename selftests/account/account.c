@@ -164,7 +164,7 @@ static int do_execution(FIXTURE_DATA(account) *self)
 	return xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd);
 }
 
-/* Executes with a file and @num dependencies; returns 0 or an errno. */
+/* Runs an execution that depends on @num executions; returns 0 or an errno. */
 static int do_files(FIXTURE_DATA(account) *self, uint32_t num)
 {
 	static int32_t files[64];
@@ -478,7 +478,7 @@ TEST_F(account, buffer_outlives_its_context)
 	ASSERT_EQ(in_child(give_buffer, pair[0]), 0);
 	buffer = receive_file(pair[1]);
 	ASSERT_GE(buffer, 0);
-	/* The user is charged for the memory even without the context and its address space. */
+	/* The user is still charged for the memory of a context that no longer exists. */
 	EXPECT_TRUE(summary_becomes(-1, "contexts-held", held));
 	EXPECT_EQ(summary_get(-1, "pool-bytes"), bytes + 3 * (long long)PAGE);
 	close(buffer);

@@ -592,8 +592,8 @@ TEST_F(access, of_executions_with_files_waits_without_a_thread)
 	}
 	EXPECT_EQ(waiting, MANY);
 	/*
-	 * Executions that wait for a fence do not block others: a fetched execution can end, and a
-	 * new execution can run.
+	 * Executions that wait for a fence do not block other executions: a fetched execution can
+	 * end, and a new execution can run.
 	 */
 	EXPECT_EQ(answer(self), 0);
 	EXPECT_EQ(file_end(self->s.fd, begun), 0);

@@ -5,7 +5,7 @@
 
 #include "ops/op.h"
 
-/* Forms of quantisation at run time. Each form gives the same results as one inference runtime. */
+/* Forms of quantisation at run time. Each form gives the results of one inference runtime. */
 enum nn_dynamic_form {
 	/*
 	 * Quantises to uint8 with one range for the whole tensor, like DynamicQuantizeLinear of

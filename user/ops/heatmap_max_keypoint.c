@@ -187,7 +187,7 @@ static enum nn_status execute(struct nn_run *r)
 	struct nn_image s = nn_image_of(heatmap, nchw);
 	/*
 	 * Read float values without a copy: if other threads change the values during the search,
-	 * the search may only find another peak.
+	 * the worst effect is a wrong peak.
 	 */
 	const float *values = heatmap->type == NN_TENSOR_FLOAT32 ? heatmap->data :
 			      nn_floats_read(r, heatmap);

@@ -130,8 +130,8 @@ struct nn_op {
 
 	/*
 	 * The rules of the operands. The macros NN_INPUTS() and NN_OUTPUTS() of check.h set the
-	 * rules. Optional are the inputs with an index of `least_inputs` or more, and the outputs
-	 * with an index of `least_outputs` or more.
+	 * rules. Inputs with an index of `least_inputs` or more, and outputs with an index of
+	 * `least_outputs` or more, are optional.
 	 */
 	const struct nn_rule *inputs;
 	const struct nn_rule *outputs;

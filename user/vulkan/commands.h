@@ -31,8 +31,8 @@ struct place {
 uint64_t place_id(void);
 
 /*
- * A copy between the GPU's buffer and an argument. The argument is at the location in struct place,
- * or in the staging buffer.
+ * A copy between the GPU's buffer and an argument. The argument is at the location that struct
+ * place describes, or in the staging buffer.
  */
 struct transfer {
 	uint64_t host;

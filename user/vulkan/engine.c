@@ -277,7 +277,7 @@ static const struct nn_arg *argument_at(const struct nn_execution *e, uint32_t i
 
 /*
  * Finds an argument in a domain or in imported memory, and sets *place. Arguments with indices are
- * copied instead, because the CPU must check indices in memory that clients can no longer change.
+ * copied, because clients must not change indices that the CPU has checked.
  */
 static enum nn_status find_place(const struct prepared *p, struct nna_engine_execution *execution,
 				 const struct nn_execution *e, uint32_t i, struct place *place,

@@ -471,7 +471,8 @@ uint32_t weights_operand(struct lowering *t, const struct weights *weights, uint
 		count *= dims[i];
 	}
 	/*
-	 * Inverting the highest bit of a byte adds or subtracts 128, which converts uint8 and int8.
+	 * Inverting the highest bit of a byte adds or subtracts 128, which converts between uint8
+	 * and int8.
 	 */
 	if (weights->scale_count > 1 ? weights->type == ONNX_UINT8 :
 				       is_signed != (weights->type == ONNX_INT8)) {

@@ -3,7 +3,7 @@
  * Quantised models: QuantizeLinear and DequantizeLinear around an operator. If all float inputs of
  * a node come from DequantizeLinear and only QuantizeLinear reads the node's output, all these
  * nodes become one operation on 8-bit tensors. A QuantizeLinear or DequantizeLinear that cannot be
- * merged becomes an operation of its own, with the same results.
+ * merged becomes an operation of its own, which does not change the results.
  */
 #ifndef NN_ORT_QUANTISED_H
 #define NN_ORT_QUANTISED_H

@@ -85,7 +85,7 @@ static inline int op_set(struct lowering *t)
 
 /* ---- inputs of the node ---- */
 
-/* Returns the index of the value that is input `index`, or NO_VALUE. */
+/* Returns the number of the value that input `index` refers to, or NO_VALUE. */
 uint32_t number_of_in(struct lowering *t, uint32_t index);
 int type_in(struct lowering *t, uint32_t index);
 

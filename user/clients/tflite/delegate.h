@@ -73,8 +73,8 @@ bool fold_node(struct tfl_context *context, struct tfl_node *node,
  * executed by each invocation. A deferred partition has nodes whose shapes are known only when the
  * partition runs. A deferred partition is compiled at the first invocation, and at later
  * invocations with other shapes. TensorFlow Lite's kernels compute a deferred partition's nodes if
- * compiling fails, or if the partition had to be compiled too often. Unless `is_whole` is set, the
- * kernels also compute a deferred partition that does too little work.
+ * compiling fails, or if the partition had to be compiled too often. Unless `is_whole` is set,
+ * TensorFlow Lite's kernels also compute a deferred partition that does too little work.
  */
 struct tfl_registration kernel_registration(bool is_deferred, bool is_whole);
 

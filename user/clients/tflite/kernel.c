@@ -119,7 +119,7 @@ static bool prune(struct kernel *k)
 
 /*
  * Finds the ports of a partition's model. Inputs are tensors that the partition's nodes only read.
- * Outputs are tensors that nodes outside of the partition read. In the list of ports, states follow
+ * Outputs are tensors that nodes outside of the partition read. Ports of states follow the ports of
  * outputs.
  */
 static int find_ports(struct kernel *k, struct tfl_context *context)

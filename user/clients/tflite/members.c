@@ -125,8 +125,8 @@ int invoke_early(struct tfl_context *context, struct tfl_node *node, node_functi
 /*
  * Makes room for more tensors. TensorFlow Lite reserves room before it calls a single node. If a
  * kernel adds more tensors than reserved, the list moves, although the kernel may still use
- * pointers into the list. Therefore make_room() adds tensors until TensorFlow Lite has moved the
- * list and reserved new room.
+ * pointers into the list. The function make_room() adds tensors until TensorFlow Lite has moved the
+ * list of tensors and reserved new room.
  */
 static bool make_room(struct tfl_context *context, size_t *from)
 {

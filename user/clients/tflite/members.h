@@ -53,8 +53,8 @@ int members_invoke(const struct members *m, struct tfl_context *context);
 int tensor_keep(struct tfl_context *context, int index, int allocation);
 
 /*
- * Calls `prepare`. Until `prepare` returns, inputs with early computed values look like constants
- * in the model file, because some operations accept no other constants.
+ * Calls `prepare`. Until `prepare` returns, inputs whose values were computed early look like
+ * constants in the model file, because some operations accept no other constants.
  */
 int prepare_known(struct tfl_context *context, struct tfl_node *node, node_function *prepare);
 

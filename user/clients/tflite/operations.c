@@ -19,7 +19,7 @@ struct row {
 	bool any;			/* output 0 has another type than the main input */
 	bool pair;			/* all inputs have the same type */
 	uint32_t shape_inputs;		/* set of inputs that the output's shape depends on */
-	/* why NNAPI cannot express the operation; NULL if there is no special reason */
+	/* why NNAPI cannot express the operation; NULL: NNAPI lacks the operation */
 	const char *why;
 };
 

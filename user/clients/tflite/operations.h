@@ -26,8 +26,8 @@ int32_t operation_code(const struct tfl_registration *registration);
 const char *operation_name(int32_t code);
 
 /*
- * Returns why NNAPI cannot express the operation; NULL if NNAPI can, or if there is no special
- * reason.
+ * Returns why NNAPI cannot express the operation; NULL if NNAPI can, or if NNAPI lacks the
+ * operation.
  */
 const char *operation_why(int32_t code);
 

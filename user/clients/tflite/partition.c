@@ -192,8 +192,8 @@ static bool fold_shapes(struct choice *c)
 }
 
 /*
- * Rejects nodes that the translators reject. check_each() only checks deferred nodes, which are
- * translated when they run.
+ * Rejects nodes that the translators reject. The function check_each() only checks deferred nodes,
+ * which are translated when they run.
  */
 static bool check_each(struct choice *c)
 {

@@ -57,7 +57,7 @@ static inline ALWAYS_INLINE TARGET sums_q8 operate_q8(enum nn_binary operation, 
 	return (product & negative) | (scale_q8(x, &f->a) & ~negative);
 }
 
-/* Loads up to WIDTH bytes, or one byte into all lanes if `one`, and subtracts the zero point. */
+/* Loads up to WIDTH bytes, or one byte into all lanes if `one` is set; subtracts the zero point. */
 static inline ALWAYS_INLINE TARGET wide_q8 values_of_q8(const uint8_t *p, bool one, size_t count,
 							uint8_t flip, int32_t zero)
 {

@@ -247,8 +247,8 @@ static inline ALWAYS_INLINE TARGET void end_piece_f32(int rows, int vectors,
 /*
  * Adds the products of elements [first, first + depth) of the depth, in pieces of SUM_MOST
  * elements. Pieces begin at multiples of SUM_MOST, wherever the parts of a row begin. The parts of
- * a row depend on the division of rows into tasks, but the results must not. `acc` has the sums of
- * the elements of piece `piece` so far.
+ * a row depend on the division of rows into tasks, but the results must not depend on the division.
+ * `acc` has the sums of the elements of piece `piece` so far.
  */
 static inline ALWAYS_INLINE TARGET size_t pieces_f32(int rows, int vectors, const NUM *a,
 						     size_t stride, size_t first, size_t depth,

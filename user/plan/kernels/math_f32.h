@@ -12,7 +12,7 @@
 #include <float.h>
 #include <math.h>
 
-#define EXP_LOW (-86.5f)	/* smallest x for which subnormal numbers are avoided */
+#define EXP_LOW (-86.5f)	/* smallest x whose e^x is computed without subnormal numbers */
 #define EXP_HIGH 88.7228f	/* largest x for which e^x is finite */
 
 /*

@@ -23,8 +23,8 @@ bool window_read(struct lowering *t, const struct shape *shape, const int64_t *s
 		 struct window *window);
 /*
  * Reads the windows of up to three axes. Dimension 0 of `w[k]` describes axis k, with the padding
- * that ceil_mode adds. tail[1] of `w[k]` is the padding at the end of axis k without the padding
- * that ceil_mode adds.
+ * that ceil_mode adds. The field tail[1] of `w[k]` is the padding at the end of axis k without the
+ * padding that ceil_mode adds.
  */
 bool axes_read(struct lowering *t, const struct shape *shape, const int64_t *filter,
 	       struct window w[3]);

@@ -35,7 +35,7 @@ static struct operand filter_of(struct lowering *t, const struct tfl_tensor *x, 
 
 /*
  * Returns the bias, or zeros. The scale of a quantised bias is the product of the scales of input
- * and filter. The function computes this product, because NNAPI needs the exact product, and model
+ * and filter. The function computes the scale, because NNAPI needs the exact product, and model
  * files have rounded scales.
  */
 static uint32_t bias_of(struct lowering *t, const struct tfl_tensor *x, uint32_t input,
@@ -355,10 +355,7 @@ void fully_connected_op(struct lowering *t)
 	set(t, 0, y);
 }
 
-/*
- * Adds leading dimensions of size 1 to the view of an operand, so that the view has `rank`
- * dimensions.
- */
+/* Returns an operand with added leading dimensions of size 1, so that its rank is `rank`. */
 static uint32_t ranked(struct lowering *t, uint32_t operand, uint32_t rank)
 {
 	const uint32_t have = operand_of(t, operand)->rank;

@@ -25,7 +25,7 @@ void transpose_op(struct lowering *t)
 		set(t, 0, permuted(t, in(t, 0), shape, order));
 }
 
-/* Translates CONCATENATION; only for uint8, TensorFlow Lite converts inputs to other scales. */
+/* Translates CONCATENATION; TensorFlow Lite converts inputs to another scale only for uint8. */
 void concatenation_op(struct lowering *t)
 {
 	const struct tfl_concatenation *p = params(t);
