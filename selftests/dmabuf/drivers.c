@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Import and export of dma-bufs with the kernel's own drivers: vgem (DRM PRIME), vivid (V4L2), the
- * system heap and udmabuf. Fences of vgem, of sw_sync and of the tests' exporter are added to the
- * dma-bufs. If the kernel lacks a driver, the tests of this driver are skipped.
+ * system heap and udmabuf. The tests add fences of vgem, of sw_sync and of the tests' own exporter
+ * to dma-bufs. If the kernel lacks a driver, the tests of this driver are skipped.
  */
 #include <drm/drm.h>
 #include <drm/drm_mode.h>
@@ -211,7 +211,7 @@ static int vivid_queue(int camera, uint32_t memory, uint32_t index, int buffer)
 	return xioctl(camera, VIDIOC_QBUF, &b);
 }
 
-/* Captures a frame into buffer 0. Returns false if there is no frame. */
+/* Captures a frame into buffer 0; returns false if the camera delivers no frame. */
 static bool vivid_capture(int camera, uint32_t memory)
 {
 	struct v4l2_buffer b = { .type = TYPE, .memory = memory };
@@ -290,7 +290,7 @@ TEST_F(drivers, vivid_imports)
 
 /* ---- heap, udmabuf, sw_sync ---- */
 
-/* Adds a writer's fence to a dma-buf. The fence is pending until @x signals it. */
+/* Adds a writer's fence to a dma-buf; the fence is pending until @x signals it. */
 static bool put_fence(const struct exporter *x, int buffer)
 {
 	struct dma_buf_export_sync_file export = { .flags = DMA_BUF_SYNC_READ };

@@ -149,7 +149,7 @@ TEST_F(formats, ends)
 	}
 }
 
-/* Rows of 4 GiB or more are rejected. */
+/* Images with rows of 4 GiB or more are rejected. */
 TEST_F(formats, widest_rows)
 {
 	struct nnaccel_pool_import import = self->good;
@@ -250,7 +250,7 @@ TEST_F(formats, are_told)
 	for (size_t i = 0; i < sizeof(slot.out_format); i++)
 		EXPECT_EQ(((unsigned char *)&slot.out_format)[i], 0);
 
-	/* The formats follow the execution's attributes, aligned to 8 bytes. */
+	/* A command has its formats after the attributes, aligned to 8 bytes. */
 	execution_init(&self->e, self->model, self->own, pool);
 	self->e.args[1].length = 0;
 	self->e.args[1].offset = 0;
@@ -374,8 +374,8 @@ TEST_F(formats, planes_in_files_are_accessed)
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	/*
-	 * The command grants the caller's two pools first, and then the pool of the second plane's
-	 * file.
+	 * A command lists the grants of the caller's pools first, and then the grant of the second
+	 * plane's pool.
 	 */
 	EXPECT_EQ(self->cmd.head.num_grants, 3);
 	EXPECT_EQ(command_grants(&self->cmd)[2].prot, NNACCEL_PROT_READ | NNACCEL_PROT_SYNC);
@@ -390,8 +390,8 @@ TEST_F(formats, planes_in_files_are_accessed)
 	EXPECT_EQ(exporter_counts(&x).ended[2], 1);
 
 	/*
-	 * If an image is an output, the pools of the image and of its second plane are writable. No
-	 * argument can name a plane's additional pool.
+	 * If an image is an output, the pools of the image and of its second plane are writable. An
+	 * execution's argument cannot refer to the pool of a second plane.
 	 */
 	execution_init(&self->e, self->model, self->own, pool);
 	self->e.args[1].length = 0;
@@ -404,12 +404,12 @@ TEST_F(formats, planes_in_files_are_accessed)
 	self->e.args[1].pool = 2;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd), EINVAL);
 
-	/* If the exporter of any plane fails the access, the execution fails. */
+	/* If the exporter of any plane refuses an access, the execution fails. */
 	ASSERT_EQ(ioctl(x.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN), 0);
 	self->e.args[1].pool = 1;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd), EIO);
 	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
-	/* Wait, because a kernel thread may have a reference to the failed command. */
+	/* Wait until kernel threads have no more references to the failed command. */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-pools", 1));
 	exporter_close(&x);
 }
@@ -461,7 +461,7 @@ TEST_F(formats, planes_in_files_are_told)
 	exporter_close(&x);
 }
 
-/* Returns whether the test's device can be attached, which requires a kernel with DMA. */
+/* Returns whether a device can be attached to a dma-buf, which requires a kernel with DMA. */
 static bool device_attaches(void)
 {
 	struct exporter x, device;
@@ -479,7 +479,7 @@ static bool device_attaches(void)
 
 /*
  * Imports an image whose second plane is in another context's memory, and attaches a device before
- * or after the import. Returns the device flag of the bursts' status, or -1.
+ * or after the import. Returns `devices` of the burst's status page, or -1.
  */
 static int tell_of_device(FIXTURE_DATA(formats) *self, bool before)
 {

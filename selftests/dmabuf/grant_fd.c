@@ -33,7 +33,7 @@ FIXTURE(grant_fd) {
 	int fd;
 };
 
-/* Binds a new slot of the pool, and returns its grant, or 0. */
+/* Binds the pool to a new slot, and returns the slot's grant, or 0. */
 static uint32_t grant_of(FIXTURE_DATA(grant_fd) *self, uint32_t pool, uint32_t prot, uint32_t *slot)
 {
 	struct nnaccel_grant grant;
@@ -96,7 +96,7 @@ static int detach(FIXTURE_DATA(grant_fd) *self)
 	return xioctl(self->x.fd, EXPORTER_DETACH, NULL);
 }
 
-/* Returns the word that the device reads at @offset, or POISON. */
+/* Returns the word that the device reads at @offset, or POISON if the device cannot read. */
 static uint32_t device_read(FIXTURE_DATA(grant_fd) *self, uint32_t offset)
 {
 	struct exporter_dma dma = { .offset = offset };
@@ -129,7 +129,7 @@ static off_t inode(int fd)
 	return fstat(fd, &st) ? -1 : (off_t)st.st_ino;
 }
 
-/* Frees the slot, so that the pool's grant ends with the pool. */
+/* Destroys the pool and everything that uses the pool, so that the pool's grant ends. */
 static void end_grant(struct __test_metadata *_metadata, FIXTURE_DATA(grant_fd) *self)
 {
 	union command cmd;
@@ -181,7 +181,7 @@ TEST_F(grant_fd, refusals)
 	EXPECT_EQ(check_no_fd(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good)), 0);
 	EXPECT_EQ(check_fd_0(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good),
 			     offsetof(struct nnaccel_session_grant_fd, out_fd)), 0);
-	/* Each successful call leaves an fd open, which the process' limit allows. */
+	/* Each successful call of SESSION_GRANT_FD leaves an fd open, which is closed below. */
 	EXPECT_EQ(check_structure(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good),
 				  0, true), 0);
 	for (int fd = self->fd + 1; fd < 1000; fd++)
@@ -236,7 +236,8 @@ TEST_F(grant_fd, read_only)
 
 	ASSERT_EQ(pool_import(self->s.fd, self->x.buffer, PROT_RW, 0, LENGTH, &other), 0);
 	/*
-	 * Writing is rejected if the grant is for reading, and if the fd was requested for reading.
+	 * A dma-buf cannot be written if the grant is read-only, or if the fd was requested
+	 * read-only.
 	 */
 	for (int i = 0; i < 2; i++) {
 		uint32_t grant = i ? self->grant :
@@ -370,7 +371,7 @@ TEST_F(grant_fd, is_charged)
 	long long old;
 	int fd;
 
-	/* The charge of the context alone exceeds a limit of 1 byte. */
+	/* The context's own memory already exceeds a limit of 1 byte. */
 	old = param_set("max_user_kernel_bytes", 1);
 	EXPECT_EQ(session_grant_fd(self->s.session, self->grant, NNACCEL_PROT_READ, &fd), EDQUOT);
 	EXPECT_EQ(summary_get(-1, "proxies"), 1);
@@ -462,8 +463,8 @@ static bool has_fences(int buffer)
 
 /*
  * The engine's driver does not wait for fences that are added after the submission, because such
- * fences may wait for the command. Before the commit, the memory's next user does not wait for the
- * driver's job.
+ * fences may wait for the command. Until the engine commits the command, other users of the memory
+ * do not wait for the driver's job.
  */
 TEST_F(grant_fd, has_fences_of_its_own)
 {
@@ -534,8 +535,8 @@ TEST_F(grant_fd, the_end_waits_for_devices)
 	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
 	EXPECT_EQ(async_wait(&async), EPIPE);
 	/*
-	 * The pool has no reference to the dead worker's dma-bufs, so the last close frees the
-	 * proxies.
+	 * A pool has no reference to the dma-bufs of grants, so the last close() frees the dead
+	 * worker's dma-buf.
 	 */
 	close(self->fd);
 	self->fd = -1;
@@ -632,8 +633,8 @@ TEST_F(grant_fd, the_death_of_a_burst_does_not_wait_for_ever)
 }
 
 /*
- * A command destroys neither the outputs of an overlapping command nor data that the device wrote
- * before.
+ * A command overwrites neither the outputs of an overlapping command nor data that the device wrote
+ * before the command.
  */
 TEST_F(grant_fd, of_commands_that_overlap)
 {
@@ -662,7 +663,8 @@ TEST_F(grant_fd, of_commands_that_overlap)
 
 /*
  * A copy by the kernel is a CPU access, which syncs the buffer's memory for the CPU and then for
- * devices. A copy waits for hardware that uses the buffer after the end of a command.
+ * devices. If hardware still uses the buffer after the end of a command, a copy waits for the
+ * hardware.
  */
 TEST_F(grant_fd, of_a_buffer_that_the_kernel_copies)
 {
@@ -771,8 +773,8 @@ TEST_F(grant_fd, prime)
 }
 
 /*
- * Requests the dma-buf repeatedly while the client closes its context. The request may fail only
- * with ESHUTDOWN or ENOENT.
+ * Requests the dma-buf of a grant repeatedly while the client closes its context. The request may
+ * fail only with ESHUTDOWN or ENOENT.
  */
 static void *ask_again(void *data)
 {

@@ -90,10 +90,7 @@ static void misbehave(FIXTURE_DATA(misbehave) *self, unsigned long how)
 	ioctl(self->x.fd, EXPORTER_REFUSE, how);
 }
 
-/*
- * Waits until the exporter's counter at @offset is @value. Returns false if the wait takes too
- * long.
- */
+/* Waits until the exporter's counter at @offset is @value; returns false after too long a wait. */
 static bool becomes(const struct exporter *x, size_t offset, uint32_t value)
 {
 	for (unsigned long long i = scaled(10000); i; i--) {
@@ -301,7 +298,7 @@ TEST_F(misbehave, a_context_that_ends_while_an_end_blocks)
 static const struct {
 	const char *name;
 	uint32_t error;
-	int seen;		/* the client's error; 0 if the module repeats the call */
+	int seen;		/* the client's error; 0: the module repeats the exporter's call */
 } errors[] = {
 	{ "EINTR", EINTR, 0 },
 	{ "EAGAIN", EAGAIN, 0 },
@@ -320,7 +317,7 @@ TEST_F(misbehave, an_interrupted_begin_or_end_is_repeated)
 		uint32_t before = exporter_counts(&self->x).ended[0];
 		int fence;
 
-		/* The exporter fails the begin of an access. */
+		/* The exporter returns an error when an access begins. */
 		ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FAIL, &failures), 0);
 		fence = start(self, -1);
 		if (!errors[i].seen) {
@@ -332,7 +329,7 @@ TEST_F(misbehave, an_interrupted_begin_or_end_is_repeated)
 		EXPECT_TRUE(BECOMES(&self->x, ended[0], before + !errors[i].seen));
 		close(fence);
 
-		/* The exporter fails the end of an access. */
+		/* The exporter returns an error when an access ends. */
 		before = exporter_counts(&self->x).ended[0];
 		failures = (struct exporter_failures){ errors[i].error, 0, n };
 		ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FAIL, &failures), 0);
@@ -457,7 +454,7 @@ static int other_runs(struct other *o, const char *when)
 
 /*
  * Blocks more executions than the module's maximum number of threads. A second client must make
- * progress meanwhile.
+ * progress while the executions are blocked.
  */
 static void crowd(struct __test_metadata *_metadata, FIXTURE_DATA(misbehave) *self,
 		  unsigned long how)

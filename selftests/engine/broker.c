@@ -85,8 +85,8 @@ static pid_t await_worker(FILE *log)
 }
 
 /*
- * Waits until no broker is registered as ENGINE_NAME. Returns false if opening a broker fails for
- * another reason.
+ * Waits until no broker is registered as ENGINE_NAME. Returns false if opening a broker fails with
+ * an error other than EBUSY.
  */
 static bool node_becomes_free(void)
 {
@@ -103,7 +103,7 @@ static bool node_becomes_free(void)
 
 /*
  * Continues a traced nnacceld until it has opened @files files after its first fork. Returns false
- * if nnacceld waits for events before it has opened so many files.
+ * if nnacceld waits for events before it has opened @files files.
  */
 static bool step(pid_t pid, int files)
 {

@@ -25,8 +25,8 @@
 #define MAX_WORKERS 128
 
 /*
- * WORKERS_PER_USER and FREE_CRASHES are defaults of nnacceld. In the guest nnacceld allows only
- * FEW_WORKERS.
+ * WORKERS_PER_USER and FREE_CRASHES are defaults of nnacceld. Without NNACCEL_ALL, the tests allow
+ * each user only FEW_WORKERS workers.
  */
 #define WORKERS_PER_USER 64
 #define FEW_WORKERS "6"
@@ -364,8 +364,9 @@ static pid_t find_broker(void)
 }
 
 /*
- * After the broker is killed, a new broker serves contexts with new workers. This test must be the
- * last one. The killed broker stays a zombie, because its parent does not wait for it.
+ * After the broker is killed, a new broker serves contexts with new workers. This test must run
+ * last, because it kills the nnacceld of all tests. The killed broker stays a zombie, because its
+ * parent does not wait for it.
  */
 TEST_F(engine, workers_end_with_the_broker)
 {

@@ -67,8 +67,8 @@ static int next_event(FIXTURE_DATA(priority) *self, struct nnaccel_engine_next *
 }
 
 /*
- * Waits for the next event. Returns the priority of a priority event, or -1 for an event of another
- * kind.
+ * Waits for the next event. Returns the priority that a priority event reports, or -1 for an event
+ * of another kind.
  */
 static int next_priority(FIXTURE_DATA(priority) *self)
 {
@@ -175,7 +175,7 @@ TEST_F(priority, goes_with_the_session)
 	EXPECT_EQ(async_wait(&async), EAGAIN);
 }
 
-/* A broker gets no priority events of contexts that only an earlier broker was offered. */
+/* The module sends a context's priority events only to brokers to which it offered the context. */
 TEST_F(priority, is_for_whom_it_was_offered_to)
 {
 	struct nnaccel_engine_next next;

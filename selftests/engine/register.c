@@ -329,7 +329,7 @@ TEST_F(engines, are_apart)
 	close(fd);
 }
 
-/* Opens a context of a device; a thread of this process is its worker. */
+/* Opens a context of a device, and attaches to the context's session as the worker. */
 static bool serve_device(struct served *s, int broker, uint32_t device)
 {
 	struct nnaccel_info info;

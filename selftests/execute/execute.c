@@ -98,7 +98,7 @@ TEST_F(executions, tell_the_worker)
 TEST_F(executions, attributes)
 {
 	/*
-	 * Sizes of attributes, with 64 and 65 because their commands come from different slab
+	 * Attributes of 64 and of 65 bytes make the module allocate commands from different slab
 	 * caches.
 	 */
 	const uint32_t sizes[] = { 0, 1, 7, 63, 64, 65, 100, 4096, NNACCEL_MAX_ATTRIBUTES };
@@ -137,7 +137,7 @@ TEST_F(executions, device_time_adds_up)
 {
 	const struct {
 		uint64_t told;
-		bool is_taken;		/* false: the time with the worker counts instead */
+		bool is_taken;		/* false: the module uses the worker's time instead */
 	} cases[] = {
 		{ 1, true }, { 0, true }, { NNACCEL_TIME_NONE, false }, { NNACCEL_TIME_NONE - 1, false },
 	};

@@ -25,7 +25,7 @@ FIXTURE(fail_nth) {
 	char data[MAX_PAGE + 1];
 	int buffer;
 	int file;
-	/* The fields below are state for the calls of broker and worker. */
+	/* The fields from `queued` on are state for the tested calls of broker and worker. */
 	bool queued;
 	bool fetched;
 	int other;
@@ -256,8 +256,8 @@ static int call_execute_with_file(FIXTURE_DATA(fail_nth) *self, int *made)
 }
 
 /*
- * Submits the prepared entry of the ring and waits for its completion. Returns the errno of the
- * submission or of the completion.
+ * Submits the prepared entry of an io_uring and waits for the entry's completion. Returns the errno
+ * of the submission or of the completion.
  */
 static int through_ring(struct io_uring *ring)
 {
@@ -381,7 +381,7 @@ static bool ready_offered(FIXTURE_DATA(fail_nth) *self)
 	return ready_wanted(self) && !broker_await_new(self->s.broker, &self->context);
 }
 
-/* Runs an execution with a file to its end. */
+/* Starts an execution with a file and waits until the execution ends. */
 static bool ready_file(FIXTURE_DATA(fail_nth) *self)
 {
 	if (self->other >= 0)
@@ -390,7 +390,7 @@ static bool ready_file(FIXTURE_DATA(fail_nth) *self)
 	return self->other >= 0 && !served_start(&self->s) && !file_end(self->s.fd, self->other);
 }
 
-/* Sets up a ring with all its memory, so that only the module's allocations fail. */
+/* Makes io_uring allocate its memory first, so that only the module's allocations fail. */
 static bool ready_ring(FIXTURE_DATA(fail_nth) *self)
 {
 	if (self->has_ring)
@@ -573,8 +573,8 @@ static void undo_attach(FIXTURE_DATA(fail_nth) *self, int made)
 }
 
 /*
- * Returns whether the tested call had the fault. A fault that the tested call did not have may hit
- * this read, or the write that disables the injection.
+ * Returns whether the injected fault hit the tested call. If the tested call had fewer allocations,
+ * the fault may hit the pread() or the pwrite() below.
  */
 static bool was_injected(int nth)
 {

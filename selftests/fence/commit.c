@@ -60,7 +60,7 @@ static int commit_fenced(FIXTURE_DATA(commit) *self, int fence)
 	return session_commit_fenced(self->s.session, self->cmd.head.cookie, fence);
 }
 
-/* Starts an execution and commits it with a fence. Returns the file of the submission, or -1. */
+/* Starts an execution and commits it with a fence; returns the submission's file, or -1. */
 static int start_file(FIXTURE_DATA(commit) *self, int fence)
 {
 	int file = file_start(self->s.fd, self->model, self->pool, -1);
@@ -150,8 +150,8 @@ TEST_F(commit, fence_of_vgem)
 }
 
 /*
- * If the hardware's fence fails before or after the commit, the module drops the answer, here one
- * with many shapes.
+ * If the hardware's fence fails before or after the commit, the module drops the worker's answer.
+ * The answer of this test has many shapes.
  */
 TEST_F(commit, error_of_the_fence_takes_the_answer_back)
 {
@@ -304,9 +304,7 @@ TEST_F(commit, bound)
 	EXPECT_EQ(start_waited(self, 0), 0);
 	EXPECT_EQ(async_wait(&self->async), ETIME);
 	param_set("fence_bound_ms", bound);
-	/*
-	 * The missing signal did not kill the worker, and a late signal of the fence has no effect.
-	 */
+	/* The worker survived the fence's timeout, and a late signal of the fence has no effect. */
 	EXPECT_EQ(signal_hardware(self), 0);
 	ASSERT_EQ(start_waited(self, 0), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);

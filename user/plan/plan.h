@@ -11,7 +11,7 @@
 struct nn_plan;
 
 /*
- * Plans with this execution preference use only one thread. Plans without this preference use all
+ * Plans with the execution preference "low power" use only one thread; all other plans use all
  * threads of the process.
  */
 #define NN_PREFER_LOW_POWER 0
@@ -96,7 +96,7 @@ struct nn_plan_image {
 	void *model;
 	size_t model_size;
 	size_t data_size;	/* size, a multiple of NN_PLAN_DATA_ALIGN; 0 without a data part */
-	struct nn_plan_pieces *pieces;	/* where the bytes of the data part come from */
+	struct nn_plan_pieces *pieces;	/* addresses of the data part's values */
 };
 
 /* The alignment of the data part's address and size: one page of a file. */

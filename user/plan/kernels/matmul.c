@@ -19,8 +19,8 @@ const struct nn_field nn_matmul_fields_f32[] = { PRODUCT(sizeof(float)) };
 const struct nn_field nn_matmul_fields_q8[] = { PRODUCT(1) };
 
 /*
- * Reads the dimensions and steps of the batch axes. Batch axes that the operation lacks get the
- * dimension 1.
+ * Reads the dimensions of the batch axes, and the distances between batches. If the operation has
+ * fewer axes than NN_MATMUL_AXES, the missing axes get the dimension 1.
  */
 static void read_batches(const struct nn_run *r, struct nn_matmul *m)
 {

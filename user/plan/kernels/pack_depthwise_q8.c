@@ -83,8 +83,8 @@ static void pack_channel(const struct nn_run *r, const struct nn_depthwise_q8 *d
 	const struct nn_multiplier *m = &q->multipliers[index];
 	int32_t sum = pack_taps(r, d, l, channel, place, packed), shift = -m->shift;
 	/*
-	 * Each tap of a missing row of the last group of four rows contributes the product of the
-	 * zero points of input and filter to the accumulator.
+	 * If the last group has fewer than four rows, each tap of a missing row adds the product of
+	 * both zero points to the accumulator.
 	 */
 	int32_t filled = (int32_t)((l->groups * 4 - d->height) * d->width);
 	int32_t bias = q->bias[index] - d->in_zero * (sum - d->filter_zero * filled);
@@ -157,7 +157,7 @@ static void pack_panel(const struct nn_run *r, const struct nn_depthwise_q8 *d, 
 		       const struct nn_q8_channels *q, size_t first, size_t count, void *packed)
 {
 	int16_t *weights = (int16_t *)((char *)packed + nn_q8_scales_size(lanes, NN_PANEL_VECTORS));
-	/* Zero point of the input's bytes before the flip. */
+	/* Zero point of the input's bytes before their sign bit is flipped. */
 	const int32_t zero = d->in_zero - d->in_flip;
 
 	for (size_t place = 0; place < NN_PANEL_VECTORS * lanes; place++) {

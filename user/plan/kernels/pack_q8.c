@@ -16,8 +16,8 @@
 #define MAX_SQUARES 32
 
 /*
- * Returns the operand of XOR that makes the bytes of the weights unsigned. The packed bytes are
- * signed, 128 less than the unsigned bytes.
+ * Returns the operand of XOR that makes the bytes of the weights unsigned. Packed bytes are signed:
+ * 128 was subtracted from each unsigned byte.
  */
 static uint8_t unsigned_flip(const struct nn_pack_q8 *p)
 {
@@ -62,7 +62,7 @@ static void clear_panel(const struct nn_gemm_config *c, const struct nn_pack_q8 
 
 /* ---- Bytes ---- */
 
-/* Returns the sums of two bytes of each lane, as 16-bit numbers. */
+/* Adds the two bytes of each 16-bit lane, and returns the sums as 16-bit numbers. */
 static inline four sum_halves(four x)
 {
 	return (x & 0x00ff00ff) + (x >> 8 & 0x00ff00ff);
@@ -153,8 +153,8 @@ static bool saturates(const int8_t *bytes, size_t count)
 }
 
 /*
- * Halves each group of four weights whose products may saturate, and stores the other halves in
- * `spares`. Stops halving weights if `spares` has no room for more halves.
+ * Halves the weights of each group of four whose products may saturate, and stores the subtracted
+ * halves in `spares`. Stops halving weights if `spares` has no room for more halves.
  */
 static void split_fours(size_t vectors, size_t lanes, size_t depth, int8_t *fours,
 			struct nn_q8_spares *spares)

@@ -46,9 +46,8 @@ q8_scale_load(const struct nn_q8_scale *s)
 /*
  * Scales accumulators. The upper half of the product of 2 * acc and the multiplier is the
  * multiplier times acc / 2^31. The rounding terms add half a unit in the last place of the upper
- * half, and half a unit in the last place of the shifted result. If a negative number is halfway
- * between two results of the shift, the number is rounded away from zero, unless all negative
- * values become the same byte.
+ * half, and half a unit in the last place of the shifted result. Negative ties are rounded away
+ * from zero, except if all negative values become the same byte.
  */
 static inline ALWAYS_INLINE NN_TARGET_AVX512 __m512i q8_scaled(__m512i acc,
 							       const struct q8_scale *s,

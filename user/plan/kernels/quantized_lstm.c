@@ -7,7 +7,7 @@
 #include "plan/kernels/fields.h"
 #include "plan/run/threads.h"
 
-#define MAX_DEPTH (1 << 15)	/* limit that keeps sums within 32 bits */
+#define MAX_DEPTH (1 << 15)	/* maximum number of products whose sum fits in 32 bits */
 
 #define MAX_SHIFT 2048		/* maximum and minimum shift of a factor */
 #define MIN_SHIFT (-31)

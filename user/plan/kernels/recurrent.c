@@ -172,9 +172,9 @@ static void run_block(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * Returns whether several threads compute a product faster than one thread. The minimum size of the
- * product is larger if the products of single steps use only one thread: the other threads then
- * sleep, and waking a thread takes time.
+ * Returns whether several threads compute a product faster than one thread. If the threads sleep,
+ * because products of single steps use only one thread, only larger products are worth waking the
+ * threads.
  */
 static bool is_shared(const struct nn_recurrent *l, size_t rows, size_t depth)
 {

@@ -27,7 +27,7 @@ struct nn_gate_weights {
 
 /*
  * A cell that runs along a sequence. The caller sets the fields above the empty line. The packed
- * weights of all gates have this order: for the input, for the auxiliary input, for the state.
+ * weights of all gates for the input come first, then for the auxiliary input, then for the state.
  */
 struct nn_recurrent {
 	struct nn_sequence sequence;
@@ -35,14 +35,14 @@ struct nn_recurrent {
 	struct nn_gate_weights weights[NN_RECURRENT_GATES];
 	uint32_t units;			/* number of units of each gate */
 	uint32_t outputs;		/* number of elements of the state and of the output */
-	uint32_t x;			/* number of the input that is the sequence */
+	uint32_t x;			/* index of the input that is the sequence */
 	/*
-	 * Number of the input that is the auxiliary sequence; 0 if no auxiliary sequence has its
-	 * own weights.
+	 * Index of the input that is the auxiliary sequence; 0 if no auxiliary sequence has its own
+	 * weights.
 	 */
 	uint32_t aux;
 	uint32_t aux_size;
-	uint32_t state;			/* number of the input that is the state before step 0 */
+	uint32_t state;			/* index of the input that is the state before step 0 */
 	bool backward;
 	bool is_alone;			/* the operation has only one cell */
 	bool single;	/* the layer has one step, and its state is not an output sequence */
@@ -53,8 +53,8 @@ struct nn_recurrent {
 	uint32_t columns;
 
 	uint32_t chunk;			/* number of steps whose inputs are multiplied at a time */
-	size_t width;			/* number of floats of all gates of one step */
-	/* offset in floats of the layer's packed weights in the packed weights of the step */
+	size_t width;			/* number of floats that one step has for all gates */
+	/* where the layer's weights begin in the step's packed weights, in floats */
 	size_t packed;
 	size_t input_size;
 	size_t aux_packed_size;
@@ -71,8 +71,8 @@ bool nn_recurrent_prepare(const struct nn_run *r, struct nn_ready *ready, struct
 extern const struct nn_field nn_recurrent_fields[];
 
 /*
- * Adds the layer's packed weights to those of `ready`, and sets the fields of the layer that depend
- * on its other fields. Returns false if the output has too few columns for the layer's columns.
+ * Adds the size of the layer's packed weights to `ready`, and sets the fields below the empty line.
+ * Returns false if the output has too few columns for the layer's columns.
  */
 bool nn_recurrent_complete(struct nn_ready *ready, struct nn_recurrent *l);
 

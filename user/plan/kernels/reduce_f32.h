@@ -26,7 +26,7 @@ static inline ALWAYS_INLINE float first_f32(enum nn_reduction reduction)
 	return reduction == NN_REDUCE_MAX ? -INFINITY : INFINITY;
 }
 
-/* Reduces one element after the other, in the order of the reference. */
+/* Reduces one element after the other, in the order of the reference kernel. */
 static inline ALWAYS_INLINE TARGET float in_order_f32(enum nn_reduction reduction, float value,
 						      const float *x, size_t count)
 {
@@ -36,8 +36,8 @@ static inline ALWAYS_INLINE TARGET float in_order_f32(enum nn_reduction reductio
 }
 
 /*
- * Reduces a row. The order of elements determines the result of a row with NaN, so a row that may
- * contain NaN is reduced again in the reference's order.
+ * Reduces a row. The result of a row with NaN depends on the order, so a row that may contain NaN
+ * is reduced again in the order of the reference kernel.
  */
 static inline ALWAYS_INLINE TARGET float reduce_row_f32(enum nn_reduction reduction, const float *x,
 							size_t count)

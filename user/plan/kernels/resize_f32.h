@@ -20,7 +20,7 @@ static inline ALWAYS_INLINE TARGET VF load_bytes_f32(const uint8_t *p, size_t co
 	return __builtin_convertvector(INTS_OF_BYTES(bytes ^ flip) - flip, VF);
 }
 
-/* Stores floats as bytes, truncated like in the reference. */
+/* Stores floats as bytes, truncated like in the reference kernel. */
 static inline ALWAYS_INLINE TARGET void store_bytes_f32(uint8_t *p, VF v, size_t count)
 {
 	const bytes_f32 bytes = BYTES_OF_INTS(__builtin_convertvector(v, ints_f32));
@@ -33,7 +33,7 @@ static inline ALWAYS_INLINE TARGET void store_bytes_f32(uint8_t *p, VF v, size_t
 
 /*
  * Computes the channels of one pixel, at most one vector of channels. The four products are added
- * in the order of the reference.
+ * in the order of the reference kernel.
  */
 static inline ALWAYS_INLINE TARGET void blend_one_f32(const struct nn_blend *b, bool is_byte,
 						      const size_t at[2], const VF weight[4],

@@ -36,7 +36,7 @@ static inline ALWAYS_INLINE TARGET void dots_f32(const struct nn_rows_f32 *p, si
 			sums[i] = MADD(load_f32(a + whole, p->depth - whole),
 				       load_f32(b + i * p->depth + whole, p->depth - whole), sums[i]);
 		sum = add_lanes_f32(sums[i]) + p->bias[column + i];
-		/* The order of the operands of both comparisons lets NaN stay NaN. */
+		/* If `sum` is NaN, both comparisons are false, so `sum` stays NaN. */
 		sum = sum < p->low ? p->low : sum;
 		p->c[row * p->c_stride + column + i] = sum > p->high ? p->high : sum;
 	}

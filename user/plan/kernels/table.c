@@ -86,7 +86,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	if (r->num_inputs > MAX_INPUTS ||
 	    (type != NN_TENSOR_QUANT8_ASYMM && type != NN_TENSOR_QUANT8_ASYMM_SIGNED))
 		return false;
-	/* The values of constants are not read here, because only pack() may read them. */
+	/* Only pack() may read the values of constants, so prepare() does not read them. */
 	if (functions[ready->row].is_arithmetic ? !is_with_constant(r) : !make_table(r, table))
 		return false;
 	t->count = nn_tensor_count(&r->inputs[0]);

@@ -13,8 +13,8 @@
 #include "plan/kernels/kernel.h"
 
 /*
- * Follows the roots of an operand to the operand that has its own memory. Sets *delta to the
- * operand's offset in the memory of the root.
+ * Returns an operand's root: the operand with its own memory in which `operand` lies. Sets *delta
+ * to the operand's offset in the root's memory.
  */
 static uint32_t find_root(const struct compiled *c, uint32_t operand, size_t *delta)
 {

@@ -171,7 +171,7 @@ static bool fold(struct compiler *k, struct nn_run *r, const struct nn_operation
 
 /* ---- Shapes ---- */
 
-/* Returns whether the value of an operand is unknown during compiling, or must not be used. */
+/* Returns whether the compiler does not know the value of an operand, or must not use the value. */
 static bool is_unknown(const struct compiler *k, uint32_t operand)
 {
 	return !k->data[operand] ||
@@ -229,8 +229,8 @@ static bool add_operation(struct compiler *k, uint32_t index)
 	if (!set_zeros(k, o))
 		return false;
 	/*
-	 * A result that the shape rule has already computed is wrong, because the result depends on
-	 * values that are not known yet.
+	 * If nn_op_infer() already computes a result, compiling fails: the result depends on values
+	 * that are not known yet.
 	 */
 	fine = !nn_op_infer(&r) && !nn_run_result(&r);
 	for (uint32_t i = 0; fine && i < o->num_outputs; i++) {
@@ -574,7 +574,7 @@ static const struct {
 	bool (*run)(struct compiler *k);
 } passes[] = {
 	{ "constants", set_constants },
-	{ "shapes", add_operations },	/* this pass also computes operations on constants */
+	{ "shapes", add_operations },	/* infers shapes, and computes operations on constants */
 	{ "fold", fold_steps },
 	{ "fuse", fuse_activations },
 	{ "places", place_operands },

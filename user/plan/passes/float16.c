@@ -14,7 +14,7 @@
 
 enum { X, WEIGHTS, BIAS };
 
-/* Properties of an operand, for this pass. */
+/* Properties of an operand that only the float16 pass uses. */
 struct fact {
 	uint32_t fp16;			/* the float16 operand with the same value, or NONE */
 	uint32_t readers;		/* number of float16 operations that read the operand */

@@ -7,7 +7,7 @@
 #include "ops/traits.h"
 #include "plan/passes/rewrite.h"
 
-/* Properties of an operand, for this pass. */
+/* Properties of an operand that only the float32 pass uses. */
 struct fact {
 	/* index of the float32 operand that replaces this operand, or this operand's index */
 	uint32_t twin;

@@ -88,8 +88,8 @@ static bool has_value(const struct compiled_step *pad)
 }
 
 /*
- * Reads the value of a PAD's border, divided by the scale: 0, or the value of PAD_V2. Returns false
- * if the value of the border is not constant.
+ * Reads the value of a PAD's border, divided by the scale; the value is 0 except for PAD_V2.
+ * Returns false if the value of the border is not constant.
  */
 static bool read_padding(const struct folding *f, const struct compiled_step *pad, float *value)
 {
@@ -115,8 +115,8 @@ static bool read_padding(const struct folding *f, const struct compiled_step *pa
 }
 
 /*
- * Returns the least value that an operand can have, divided by the scale. The least value follows
- * from the operand's activation or type.
+ * Returns the least value that an operand can have, divided by the scale. The fused activation or
+ * the type of the operand determines the least value.
  */
 static float least_value(const struct folding *f, uint32_t operand)
 {

@@ -9,15 +9,15 @@
 #include "plan/passes/rewrite.h"
 
 #define NONE UINT32_MAX
-#define WANTED_SHAPE 3		/* position of the input that has the requested output shape */
+#define WANTED_SHAPE 3		/* index of TRANSPOSE_CONV_2D's input that has the output shape */
 #define VALUE_SIZE 32		/* bytes of the largest constant that this pass adds */
 
 /* The NCHW axis of each NHWC axis, and the NHWC axis of each NCHW axis. */
 static const uint32_t to_nhwc[] = { 0, 2, 3, 1 }, to_nchw[] = { 0, 3, 1, 2 };
 
 /*
- * Properties of an operand, for this pass. The original operand is in NCHW, and remains in the
- * model only if rewrite.is_there is set.
+ * Properties of an operand that only the NHWC pass uses. The original operand is in NCHW, and
+ * remains in the model only if rewrite.is_there is set.
  */
 struct fact {
 	uint32_t twin;			/* the operand's version in NHWC, or NONE */
@@ -35,8 +35,8 @@ struct nhwc {
 /* ---- What can be transposed ---- */
 
 /*
- * Returns the value of a constant list of `count` integers. Returns NULL if the operand is not a
- * constant list of this length; the operation that reads the operand later reports the error.
+ * Returns the value of a constant list of `count` integers, or NULL if the operand is no such list.
+ * The operation that reads a wrong operand later reports the error.
  */
 static const void *ints_of(const struct nn_model *model, const struct nn_operand *o, uint32_t count)
 {

@@ -31,7 +31,7 @@ struct context {
 	struct nn_times *times;		/* times of the execution, or NULL */
 	/* scratch memory of reference kernels, enlarged as needed */
 	struct nn_run_memory memory;
-	/* Input whose ranges look() found for the previous step; NULL if there are no ranges. */
+	/* Input whose range of values look() found for the previous step, or NULL. */
 	const void *looked_at;
 	size_t looked;			/* elements */
 	struct nn_range ranges[NN_MAX_LOOKS];
@@ -333,7 +333,7 @@ static bool pack_weights(const struct compiled *c, const struct compiled_step *s
 	return !p.refused;
 }
 
-/* Finds the ranges of a step's input, unless look() found them for the previous step. */
+/* Finds the ranges of the input's values, unless they are known from the previous step. */
 static void look(struct context *x, const struct nn_ready *ready, struct launch *l, uint32_t threads)
 {
 	const void *in = x->kernel_inputs[0];
@@ -465,8 +465,8 @@ static bool run_fast(const struct compiled *c, uint32_t index, struct context *x
 }
 
 /*
- * Records the time of an operation; marks operations of a rewritten or restored plan, whose indices
- * are not those of the caller's model.
+ * Records the time of an operation. Sets NN_OTHER_MODEL if the plan was rewritten or restored,
+ * because its operations have other indices than the caller's model.
  */
 static void note_time(const struct compiled *c, const struct compiled_step *step, struct nn_times *times,
 		      uint64_t begin_ns)
