@@ -52,10 +52,7 @@ static double percentile(double *times, size_t count, size_t percent)
 	return times[count * percent / 100];
 }
 
-/*
- * Returns the kind of machine on which this program runs. An environment variable names the kind,
- * because a program cannot distinguish a VM from a machine.
- */
+/* Returns the kind of machine that the environment names, because a program cannot detect a VM. */
 static const char *where(void)
 {
 	const char *given = getenv("NN_BENCH_WHERE");

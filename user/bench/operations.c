@@ -255,9 +255,9 @@ static size_t set_args(const struct case_model *m, const uint32_t *list, uint32_
 }
 
 /*
- * Returns the shortest time of many copies that read half of `bytes` and write the other half. Some
- * CPUs (Zen 3, by `rep movsb`) copy slowly if the destination's offset in its page is slightly
- * above the source's, or the reverse. So each copy uses another distance between the two addresses.
+ * Returns the shortest time of many copies that read half of `bytes` and write the other half. Each
+ * copy uses another distance between source and destination, because some CPUs (Zen 3, by `rep
+ * movsb`) copy slowly if the offsets of both in their pages differ only slightly.
  */
 static double time_copy(size_t bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares executions per second by io_uring, with 1 to 32 in flight, with the synchronous ioctl.
- * The program needs /dev/nnaccel and a running nnacceld.
+ * Compares the executions per second of io_uring, with 1 to 32 executions in flight, and of the
+ * synchronous ioctl. The program needs /dev/nnaccel and a running nnacceld.
  */
 #include <liburing.h>
 #include <stdio.h>

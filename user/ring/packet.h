@@ -12,9 +12,9 @@
 #include <linux/nnaccel.h>
 
 /*
- * A request. The caller owns the arrays of the request. `args` has the inputs, then the outputs;
- * their member `pool` is an index into `slots`. Before parsing, max_args and max_slots are the
- * lengths of the arrays.
+ * A request. The caller owns the arrays of the request. `args` has the inputs, then the outputs; an
+ * argument's member `pool` is an index into `slots`. Before parsing, max_args and max_slots are the
+ * lengths of `args` and `slots`.
  */
 struct nn_request {
 	uint32_t num_inputs;

@@ -4,8 +4,8 @@
  *
  * No wake-up is lost, because each end executes a full barrier between its write and its read. The
  * end that will sleep sets its flag, then reads the word for which the end waits; the futex sleeps
- * only if the word is unchanged. The end that wakes the other end writes that word, then reads the
- * other end's flag. user/ring/model checks this protocol.
+ * only if the word is unchanged. The waking end writes the word for which the sleeping end waits,
+ * then reads the sleeping end's flag. user/ring/model checks this protocol.
  */
 #include "base/clock.h"
 #include "base/spin.h"
@@ -29,7 +29,7 @@ _Static_assert(offsetof(struct nnaccel_ring_control, consumed) == 64, "a cache l
 #define SLICE_NS 100000000
 
 /*
- * Number of checks for a packet before the clock is read. A wait that ends during these first
+ * Number of checks for a packet before the clock is read. A wait that ends during the first
  * BLIND_LOOKS checks is recorded as BLIND_NS long.
  */
 #define BLIND_LOOKS 128
@@ -255,11 +255,11 @@ static inline void fill_line(struct nnaccel_line *line, const struct nnaccel_dat
 }
 
 /*
- * Writes all lines of a packet, the first line last, and the sequence of the first line after
- * everything else. An end that sees the sequence of the first line therefore sees the whole packet.
- * While waiting for a packet, the other end reads the first line. The writes to the first line
- * follow each other directly, so that the cache line is transferred only once. Returns the address
- * of the first line's sequence word.
+ * Writes the lines of a packet, the first line last. The first line's sequence is written after
+ * everything else, so that an end that sees this sequence sees the whole packet. While waiting for
+ * a packet, the other end reads the first line. The writes to the first line follow each other
+ * directly, so that the cache line is transferred only once. Returns the address of the first
+ * line's sequence word.
  */
 static const uint32_t *write_packet(struct nn_ring *ring, const struct nnaccel_datum *datums,
 				    uint32_t n)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ONNX Runtime. Programs reach all functions of ONNX Runtime through OrtGetApiBase(). The
- * OrtGetApiBase() of this library returns copies of the runtime's table of functions. In the
- * copies, the functions that create sessions add the provider of libnnaccel_onnxruntime.so.
+ * OrtGetApiBase() of this library returns copies of the runtime's table of functions. In the copied
+ * tables, the functions that create sessions add the provider of libnnaccel_onnxruntime.so.
  */
 #define _GNU_SOURCE
 #include <link.h>
@@ -135,10 +135,7 @@ static void begin(struct start *start, const OrtEnv *env, const OrtSessionOption
 	start->own = NULL;
 }
 
-/*
- * Returns whether to create the session again with the program's own options after the creation
- * with the provider failed.
- */
+/* Returns whether to create a session without the provider after an error with the provider. */
 static bool goes_back(OrtStatus *status)
 {
 	return status && !run_set(RUN_REQUIRE);

@@ -30,8 +30,8 @@ bool run_set(const char *name);
 void run_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Records that a plug-in runs a model and reports how much of the model it runs, so that no message
- * is needed at the program's end.
+ * Records that a plug-in runs a model, so that no message is needed at the program's end. The
+ * plug-in itself reports how much of the model it runs.
  */
 void run_reached(void);
 

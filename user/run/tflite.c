@@ -47,7 +47,7 @@ static struct {
 	char problem[256];
 } plugin;
 
-/* The runtime's original of the function that calls THEIRS(). */
+/* Finds the runtime's own version of the function in which THEIRS() is used. */
 #define THEIRS(result, parameters) \
 	((result (*) parameters)run_real(__builtin_return_address(0), __func__))
 

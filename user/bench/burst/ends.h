@@ -18,7 +18,7 @@
 #define SLOTS		16
 #define ELEMENTS	16	/* number of elements in each tensor of the small model */
 
-/* Each request of the benchmark has two inputs and an output of known shape in two memories. */
+/* Each request of the benchmark has two inputs and an output of known shape, in two pools. */
 #define INPUTS		2
 #define OUTPUTS		1
 #define POOLS		2

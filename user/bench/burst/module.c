@@ -16,7 +16,7 @@
 #include "bench/figure.h"
 
 #define TRIPS	2000	/* of each subject */
-#define TURN	50	/* round trips of one subject before a round trip of the next subject */
+#define TURN	50	/* number of round trips of one subject before the next subject's turn */
 
 enum subject { BURST, IOCTL, SOCKET, SOCKET_FD, URING, SUBJECTS };
 

@@ -171,8 +171,8 @@ static void compare(uint64_t work_ns, bool loaded)
 	for (int way = 0; way < WAYS; way++) {
 		struct side *s = &sides[way];
 		/*
-		 * Simulated work ends at a time of the clock, so on a shared CPU the work uses less
-		 * CPU time than its length.
+		 * Simulated work ends at a fixed clock time, so on a shared CPU the work uses less
+		 * CPU time than work_ns.
 		 */
 		double cpu = (double)s->cpu_ns / (double)s->count / (double)work_ns;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints settings that the library has chosen for this CPU, and the origin of each setting. Making
- * a plan measures none of the settings. During executions plan/run/tuning.h measures which steps
- * run faster on one thread. No setting depends on the time of a memory barrier, which is only
- * printed.
+ * Prints settings that the library has chosen for this CPU, and the origin of each setting. The
+ * library measures no setting when it makes a plan. During executions, the library measures which
+ * steps run faster on one thread (see plan/run/tuning.h). No setting depends on the time of a
+ * memory barrier, which is only printed.
  */
 #include <unistd.h>
 

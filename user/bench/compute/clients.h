@@ -9,9 +9,9 @@
 /*
  * Prints figures clients_N of N client processes that run MobileNetV2 in float32 with `threads`
  * threads each. A first figure compares the runs per second of all clients together with the runs
- * per second of a single client. A second figure compares the slowest client with an equal share.
- * The calling process must not have threads. Returns false if a client process could not be
- * started.
+ * per second of a single client. A second figure compares the slowest client's runs with an equal
+ * share of all runs. The calling process must not have threads. Returns false if a client process
+ * could not be started.
  */
 bool bench_clients(uint32_t threads, const char *where);
 

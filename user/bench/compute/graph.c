@@ -60,8 +60,8 @@ uint32_t graph_omitted(const struct graph *g)
 }
 
 /*
- * Returns the range of random weights for which sums of `depth` products with numbers are about as
- * large as the numbers.
+ * Returns the range of random weights for which a sum of `depth` weighted numbers is about as large
+ * as one of the numbers.
  */
 static float reach_of(uint32_t depth)
 {

@@ -346,8 +346,8 @@ void net_deeplab_v3(struct net *net, enum net_type type, uint32_t side)
 	mean = resize(net, mean, net->images[at].size);
 	at = conv(net, at, 1, 1, 256, RANGE_RELU6);
 	/*
-	 * Add two convolutions instead of one on concatenated images, because a convolution of
-	 * concatenated images is a sum of a convolution of each image.
+	 * Add the convolutions of both images, because the sum equals one convolution of the
+	 * concatenated images.
 	 */
 	at = add(net, conv(net, at, 1, 1, 256, RANGE_ANY), conv(net, mean, 1, 1, 256, RANGE_ANY),
 		 RANGE_RELU6);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Predicts the time of a network on more threads than the machine has CPUs. The benchmark divides a
- * plan's steps into tasks for this larger number of threads, measures each task on one thread, and
- * simulates the threads with the measured times. The costs of sharing work are measured between the
- * caller and one helper thread.
+ * plan's steps into tasks for the predicted number of threads, measures each task on one thread,
+ * and simulates the threads with the measured times. The costs of sharing work are measured between
+ * the caller and one helper thread.
  */
 #include <math.h>
 #include <stdatomic.h>

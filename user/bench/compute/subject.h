@@ -10,7 +10,7 @@
 #include "net.h"
 
 struct subject {
-	void *state;		/* NULL if the library cannot run the network here */
+	void *state;		/* NULL if the library cannot run the network on this machine */
 	void (*run)(void *state);
 	void (*free)(void *state);
 };

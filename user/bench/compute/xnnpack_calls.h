@@ -13,8 +13,8 @@
 struct calls;
 
 /*
- * Begins a list of XNNPACK operators that run on `threads` threads; an operator has up to
- * `elements` numbers.
+ * Begins a list of XNNPACK operators that run on `threads` threads. No tensor of an operator has
+ * more than `elements` numbers.
  */
 struct calls *calls_begin(size_t elements, uint32_t threads);
 

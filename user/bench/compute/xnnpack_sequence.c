@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sequence networks as calls of XNNPACK's operators. XNNPACK has no recurrent layers. XNNPACK of
- * 2022 has neither a product of two tensors nor the mean of a row. So in this file an LSTM cell
- * consists only of products and sigmoids, and an SVDF layer only of products. Attention multiplies
- * with constants instead of a second tensor, a mean is a product with a column, and nothing is
- * transposed. These simplified networks make XNNPACK look a little faster.
+ * Sequence networks as calls of XNNPACK's operators. XNNPACK has no recurrent layers, so an LSTM
+ * cell of this file consists only of products and sigmoids, and an SVDF layer only of products.
+ * XNNPACK of 2022 has neither a product of two tensors nor the mean of a row, so attention
+ * multiplies by constants, and a mean is a product with a column. The networks of this file have no
+ * transposes. All simplifications make XNNPACK look a little faster.
  */
 #include "sequence.h"
 #include "subject.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls of libggml, which scripts/mesa unpacks. The calls are declared here, so that no header is
- * needed.
+ * Calls libggml, which scripts/mesa unpacks. This file declares libggml's functions, so that the
+ * build needs no header.
  */
 #include <dlfcn.h>
 #include <stdlib.h>

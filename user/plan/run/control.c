@@ -90,7 +90,7 @@ struct loop {
 	uint32_t condition;		/* subgraph */
 	uint32_t body;
 	uint32_t num_values;		/* number of the body's inputs */
-	/* number of the first values, which the body's outputs replace */
+	/* the body's outputs replace the first num_state values */
 	uint32_t num_state;
 	struct value *values;		/* value[num_values]: state, then constant values */
 	struct value *results;		/* value[num_state]: the body's outputs */

@@ -12,7 +12,7 @@
 #include "plan/run/domains.h"
 
 #define MAX_CACHES 8		/* maximum number of caches of a CPU in /sys */
-#define UNKNOWN UINT8_MAX	/* means no domain; larger than the index of any domain */
+#define UNKNOWN UINT8_MAX	/* stands for "no domain"; larger than any domain's index */
 
 static FILE *open_of(const char *root, uint32_t cpu, const char *name)
 {

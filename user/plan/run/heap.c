@@ -14,7 +14,7 @@
 #define ALIGNMENT 64	/* alignment of blocks, for cache lines and the widest vectors */
 #define CLASSES (4 * 64)
 
-/* Blocks that were unused in this number of executions are returned to the system. */
+/* Blocks that were unused in TRIM_EXECUTIONS executions are returned to the system. */
 #define TRIM_EXECUTIONS 64
 
 /*
@@ -38,8 +38,8 @@ struct block {
 };
 
 /*
- * Maximum number of idle heaps. If more executions run concurrently, the additional executions
- * begin with empty heaps.
+ * Maximum number of idle heaps. If more than HEAPS executions run concurrently, the additional
+ * executions begin with empty heaps.
  */
 #define HEAPS 8
 
@@ -55,7 +55,7 @@ struct heap {
 	uint32_t spare[CLASSES];
 	uint32_t executions;		/* number of executions since the last call of trim() */
 	uint64_t bytes;			/* total size of all blocks */
-	uint64_t counted;		/* bytes of this heap in heaps->bytes */
+	uint64_t counted;		/* this heap's share of heaps->bytes */
 	struct nn_run_memory scratch;
 };
 
@@ -163,7 +163,7 @@ static void heap_destroy(struct heap *heap)
 {
 	if (!heap)
 		return;
-	/* The first trim() makes all blocks spare, and the second trim() frees all spare blocks. */
+	/* The second trim() frees all blocks, because no block was used since the first trim(). */
 	trim(heap);
 	trim(heap);
 	pages_free(heap->scratch.base, heap->scratch.size);

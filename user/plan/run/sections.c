@@ -108,13 +108,10 @@ struct fact {
 	uint32_t listed;		/* last section that lists the operand as an input */
 	/* the operand is used outside of the section that writes the operand */
 	bool is_needed;
-	bool is_leaving;		/* `is_needed` in an earlier division */
+	bool is_leaving;		/* the operand was needed outside in an earlier division */
 };
 
-/*
- * Returns whether no output shape depends on `o`, an input that determines shapes or addresses of
- * an operation.
- */
+/* Returns whether no output shape depends on operand `o`, although `o` may determine addresses. */
 static bool determines_no_shape(const struct nn_op *op, const struct nn_operand *o)
 {
 	const struct nn_type_info *info = nn_type_info_of(o->type);

@@ -49,7 +49,7 @@ void section_interpreted(struct section *section, uint64_t ns);
 /* Begins an execution of a plan with sections; returns the number of the execution. */
 uint64_t sections_begin(const struct nn_plan *plan);
 
-/* Returns how many plans were compiled for the sections of `plan`, for all sections together. */
+/* Returns how many plans were compiled for all sections of `plan` together. */
 uint64_t sections_made(const struct nn_plan *plan);
 
 /* Returns the name of the instruction set for which sections are compiled. */
@@ -57,8 +57,8 @@ const char *sections_kernels(const struct nn_plan *plan);
 
 /*
  * Adds the memory of the plans of all sections to `memory`: the packed weights, and the bytes of an
- * execution. The bytes of an execution are the sum of the largest plan of each section, and the
- * memory of interpreted operations.
+ * execution. An execution needs the memory of each section's largest plan, and the memory of
+ * interpreted operations.
  */
 void sections_memory(const struct nn_plan *plan, struct nn_plan_memory *memory);
 

@@ -100,7 +100,7 @@ static enum nn_status place_output(struct frame *f, const struct step *step, uin
 	return NN_OK;
 }
 
-/* Copies an output to the caller's memory, unless the kernel has written it there. */
+/* Copies an output to the caller's memory, unless the kernel wrote the caller's memory directly. */
 static void copy_to_caller(const struct frame *f, uint32_t operand)
 {
 	const struct nn_arg *arg = caller_memory(f, operand);
@@ -214,8 +214,8 @@ static enum nn_status run_step(struct frame *f, const struct step *step)
 }
 
 /*
- * Runs the section that begins at `step`, or only the step if no section begins there. Returns the
- * number of steps that belong to the section, or 1.
+ * Runs the section that begins at `step`, or only `step` if no section begins at `step`. Returns
+ * the number of the section's steps, or 1 without a section.
  */
 static uint32_t run_next(struct frame *f, const struct step *step, enum nn_status *status)
 {
@@ -237,8 +237,8 @@ static uint32_t run_next(struct frame *f, const struct step *step, enum nn_statu
 }
 
 /*
- * Sets the inputs. Fails if the shapes of the inputs, which may be unknown before the execution,
- * contradict the subgraph.
+ * Sets the inputs of a subgraph. Returns an error if an input's type or shape, which may be unknown
+ * before the execution, is not as the subgraph declares.
  */
 static enum nn_status set_inputs(struct frame *f, const struct value *inputs)
 {

@@ -26,8 +26,8 @@
 #include "plan/run/threads.h"
 
 #define MAX_HELPERS 255
-#define MAX_JOBS 8		/* concurrent jobs; callers of further jobs get no helpers */
-/* number of turns of a spinning thread between two reads of the clock */
+#define MAX_JOBS 8		/* if MAX_JOBS jobs are open, new jobs get no helpers */
+/* number of iterations of a spinning thread between two reads of the clock */
 #define SPIN_TURNS 64
 /* every job has fewer than MAX_TASKS tasks, so that the halves of job.next cannot overflow */
 #define MAX_TASKS (1u << 31)
@@ -48,8 +48,8 @@ struct job {
 	_Atomic bool taken;
 	_Atomic bool open;
 	_Atomic uint32_t users;		/* number of helpers that use the job; a futex */
-	_Atomic uint32_t slots;		/* helpers that joined so far; number of the next helper */
-	/* lower half: number of tasks taken from the front; upper half: from the end */
+	_Atomic uint32_t slots;		/* number of helpers that have joined the job */
+	/* lower half: tasks taken from the front; upper half: tasks taken from the end */
 	_Atomic uint64_t next;
 	_Atomic uint32_t unwoken;	/* number of helpers that may still be woken */
 	struct domain near;		/* domain of the opener's CPU */
@@ -68,7 +68,7 @@ static struct {
 	struct job jobs[MAX_JOBS];
 } shared = { .once = PTHREAD_ONCE_INIT };
 
-#define ANY UINT32_MAX		/* mask of a futex call for any domain */
+#define ANY UINT32_MAX		/* futex bit mask that matches every domain */
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t bits)
 {

@@ -47,8 +47,8 @@ uint32_t threads_start(void);
 void threads_run(threads_fn *fn, void *arg, uint32_t count, uint32_t threads);
 
 /*
- * Runs tasks that may be long, like threads_run(). After a long wait for helpers,
- * threads_run_long() lets later jobs use helpers, because long tasks also cause long waits.
+ * Runs tasks that may be long, like threads_run(). A long wait for helpers does not make later jobs
+ * run without helpers, because long tasks also cause long waits.
  */
 void threads_run_long(threads_fn *fn, void *arg, uint32_t count, uint32_t threads);
 

@@ -148,8 +148,8 @@ void tuning_add(struct tuning *t, uint32_t step, uint64_t ns)
 }
 
 /*
- * Ends the first phase of tuning. Returns false, and the second phase is unnecessary, if the first
- * phase proposes one thread for no step.
+ * Ends the first phase of tuning. Returns false if no step was faster on one thread, which makes
+ * the second phase unnecessary.
  */
 static bool propose(struct tuning *t)
 {

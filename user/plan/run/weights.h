@@ -13,7 +13,7 @@ struct weights;
 /* Makes an empty store of packed weights; NULL if memory runs out. */
 struct weights *weights_create(void);
 
-/* Frees a store, whose weights no plan may still use; NULL is allowed. */
+/* Frees a store after all plans that use the store's weights; NULL is allowed. */
 void weights_free(struct weights *weights);
 
 /*

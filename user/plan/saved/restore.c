@@ -106,7 +106,7 @@ struct step_form {
 
 /*
  * Reads the next step of a serialised plan. Returns false if the step is truncated, or if its
- * kernel is unknown or cannot be saved with these operands.
+ * kernel is unknown, cannot be saved, or has other numbers of operands.
  */
 static bool take_step(struct cursor *c, struct step_form *f)
 {
@@ -200,8 +200,8 @@ static enum nn_status restore_operands(struct restoring *t)
 /* ---- Steps ---- */
 
 /*
- * Finds the memory of an operand that a step reads or writes. Returns false if the step may not
- * read or write the operand, as `written` says.
+ * Finds the memory of an operand that a step reads or writes. Returns false if there is no such
+ * operand, or if `written` is true and steps may not write the operand.
  */
 static bool bound_operand(const struct restoring *t, uint32_t operand, bool written,
 			  struct nn_room *room)

@@ -180,7 +180,7 @@ static bool mark_operation(struct saver *s, uint32_t k, const struct nn_operatio
 }
 
 /*
- * Marking takes at most as many rounds as subgraphs are nested, because subgraphs do not refer to
+ * The number of rounds is at most the nesting depth of subgraphs, because subgraphs do not refer to
  * each other in cycles.
  */
 static void mark_determining(struct saver *s)
@@ -376,8 +376,7 @@ static enum nn_status save(struct saver *s, struct nn_plan_image *image)
 	if (!place_constants(s))
 		return NN_OUT_OF_MEMORY;
 	/*
-	 * A computed constant may have no elements, but nn_model_check() rejects constants without
-	 * elements.
+	 * nn_model_check() rejects constants without elements, which compiling may have computed.
 	 */
 	if (nn_model_check(&s->model, &reason) || nn_ops_check_model(&s->model, NULL, &reason))
 		return nn_fail(s->err, NN_GENERAL_FAILURE, "the plan cannot be saved: %.400s",

@@ -18,7 +18,7 @@ struct serialiser {
 	const struct compiled *c;
 	const struct saved_header *h;
 	uint32_t *numbers;	/* by operand: 1 + the number in the serialised plan, or 0 */
-	uint32_t none;			/* 1 + number of the place of unread inputs, or 0 */
+	uint32_t none;			/* 1 + number of the place that unread inputs share, or 0 */
 	struct serial_header head;
 	struct serial_arg *args;
 	struct serial_place *places;
@@ -231,9 +231,7 @@ static void append(uint8_t **to, const void *from, size_t size)
 	*to += size;
 }
 
-/*
- * Finds the piece that contains a place in the data part; returns false if there is no such piece.
- */
+/* Finds the piece of the data part that contains `place`; returns false if no piece contains it. */
 static bool find_piece(const struct nn_plan_pieces *p, const struct serial_place *place,
 		       uint32_t *number)
 {
@@ -242,8 +240,8 @@ static bool find_piece(const struct nn_plan_pieces *p, const struct serial_place
 
 		*number = i;
 		/*
-		 * Pieces are sorted by offset. For a piece before the sought piece, the difference
-		 * of the offsets is at least the piece's size.
+		 * Pieces are sorted by offset, so each piece before the sought piece ends at or
+		 * before the offset of `place`.
 		 */
 		if (place->offset - piece->offset < piece->size)
 			return true;
@@ -253,7 +251,7 @@ static bool find_piece(const struct nn_plan_pieces *p, const struct serial_place
 
 /*
  * Reduces the data part to the packed weights, which are the first piece, and to the constants that
- * steps read. Returns false if memory runs out, or if a place lies in no piece.
+ * steps read. Returns false if memory runs out, or if no piece contains the place of a constant.
  */
 static bool keep_used(struct serialiser *f, const struct nn_plan_pieces *all,
 		      struct nn_plan_pieces *kept)
@@ -381,7 +379,7 @@ enum nn_status plan_serialise(struct nn_plan_image *image, struct nn_plan_pieces
 		return NN_OK;
 	/*
 	 * If memory runs out during compiling, the compiler may try another kernel, which may read
-	 * zeros at the reserved addresses. A plan compiled with such a kernel does not match the
+	 * zeros at the reserved addresses. A plan compiled with another kernel does not match the
 	 * plan's header, so the plan is not loaded.
 	 */
 	room = h.data_size + NN_PLAN_DATA_ALIGN;
