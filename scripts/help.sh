@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# Every shell script sources help.sh at its start. For -h and --help help.sh prints the comment at
-# the script's head. If the first argument is an option that the head comment does not name, help.sh
-# reports the option and ends the script with exit status 2. The file help.sh splits an option
-# --NAME=VALUE into two words. If the head comment of a script has the word OPTION, help.sh leaves
-# the script's options unchanged.
+# Every shell script sources help.sh at its start. If the argument is -h or --help, help.sh prints
+# the comment at the script's head. If the first argument is an option that the head comment does
+# not name, help.sh reports the option and ends the script with exit status 2. The file help.sh
+# splits an option --NAME=VALUE into two words. If the head comment of a script has the word OPTION,
+# help.sh leaves the script's options unchanged.
 
 # usage: prints the comment block at the head of the calling script, without its first two lines
 usage() {

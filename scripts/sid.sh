@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Unpacks packages of another Debian ($suite, default sid) with all dependencies, libc included, to
-# a folder of the cache. The folder is a root file system, whose programs run with the folder's own
-# loader and libraries. Scripts source sid.sh after common.sh and apt.sh, and do not run sid.sh as a
-# program.
+# Unpacks packages of the Debian release $suite (default sid) with all dependencies, libc included,
+# to a folder of the cache. The unpacked folder is a root file system, whose programs run with the
+# folder's own loader and libraries. Scripts source sid.sh after common.sh and apt.sh, and do not
+# run sid.sh as a program.
 
 suite=sid
 
@@ -39,7 +39,7 @@ open_new() {
 	open_sid "$1.new/apt"
 }
 
-# close_new FOLDER: unpacks the downloaded packages in FOLDER.new, and renames it to FOLDER
+# close_new FOLDER: unpacks the downloaded packages in FOLDER.new, and renames FOLDER.new to FOLDER
 close_new() {
 	local deb
 

@@ -220,7 +220,7 @@ TEST_F(isolation, objects_of_another_context)
 		EXPECT_EQ(xioctl(other, NNACCEL_POOL_EXPORT, &export), ENOENT);
 		EXPECT_EQ(object_destroy(other, id), ENOENT);
 	}
-	/* The failed calls of the other context have destroyed none of the owner's objects. */
+	/* The failed calls of the second context have destroyed none of the owner's objects. */
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 2);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 1);
 	close(other);

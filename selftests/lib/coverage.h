@@ -23,7 +23,7 @@ bool coverage_begin(struct coverage *c);
 
 /**
  * coverage_take() - Moves the recorded code addresses to @seen, which has a byte for each byte of
- * the module's code. Returns the number of addresses that are new in @seen.
+ * the module's code. Returns the number of addresses that were not in @seen before.
  */
 unsigned int coverage_take(struct coverage *c, uint8_t *seen);
 

@@ -17,7 +17,7 @@ static inline int how_often(int all, int usual)
 /**
  * scaled() - Returns a time limit, in any unit, lengthened for this machine
  *
- * The factor is NNACCEL_TIME_SCALE (default and minimum 1), which the test runner measures.
+ * Multiplies @time by NNACCEL_TIME_SCALE (default and minimum 1), which the test runner measures.
  */
 static inline unsigned long long scaled(unsigned long long time)
 {

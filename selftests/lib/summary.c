@@ -10,7 +10,7 @@
 #include "summary.h"
 #include "runner.h"
 
-/* A test fails if a counter has a wrong value after this number of waits of 10 ms. */
+/* Number of waits of 10 ms after which a test fails if a counter still has a wrong value. */
 #define TRIES scaled(10000)
 
 #define SUMMARY "/sys/kernel/debug/nnaccel/summary"
@@ -78,8 +78,8 @@ bool summary_becomes(int fd, const char *name, long long value)
 	long long now = -1;
 
 	/*
-	 * Read the counter repeatedly, because the worker's call, for example, may drop the last
-	 * reference to a command late.
+	 * Read the counter repeatedly, because references to objects may be dropped late, for
+	 * example by the worker's call.
 	 */
 	for (unsigned long long i = TRIES; i; i--) {
 		now = summary_get(fd, name);

@@ -90,7 +90,7 @@ TEST_F(models, prepare_tells_the_worker)
 	EXPECT_EQ(grants[2].length, 3 * PAGE);
 	EXPECT_EQ(cmd.head.attributes_size, 9);
 	EXPECT_EQ(memcmp(command_attributes(&cmd), "attribute", 9), 0);
-	/* The worker's fetch writes nothing into the buffer after the command's end. */
+	/* FETCH writes nothing to the bytes of the worker's buffer that follow the command. */
 	EXPECT_EQ(((uint8_t *)&cmd)[cmd.head.size], 0xa5);
 	EXPECT_EQ(session_answer(self->s.session, &cmd), 0);
 	EXPECT_EQ(async_wait(&async), 0);
@@ -362,8 +362,8 @@ TEST_F(models, number_is_limited)
 }
 
 /*
- * The pools of a model's constants exist until the model ends, even if the client destroys the
- * pools earlier. The grants of these pools end with the model.
+ * The pools of a model's constants, and the grants of these pools, exist until the model ends, even
+ * if the client destroys the pools earlier.
  */
 TEST_F(models, holds_its_pools)
 {

@@ -302,7 +302,7 @@ TEST_F(observe, modes)
 	}
 }
 
-/* The parameters have their documented defaults, except engine_wait_ms, which the guest sets. */
+/* All parameters have their documented defaults, except engine_wait_ms, which the VM changes. */
 TEST_F(observe, parameters)
 {
 	const unsigned long long memory = (unsigned long long)sysconf(_SC_PHYS_PAGES) * PAGE;

@@ -140,8 +140,8 @@ TEST_F(pools, dropped_pages_come_back)
 }
 
 /*
- * mmap() maps only the first pages of a large pool at once; page faults must map the right later
- * pages.
+ * mmap() maps only the first pages of a large pool; page faults must map the correct page at each
+ * later address.
  */
 TEST_F(pools, faults_in_large_mappings)
 {

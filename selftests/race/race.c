@@ -18,7 +18,7 @@
 #include "harness.h"
 
 #define CLIENTS	3		/* number of client processes at a time */
-#define LIVES	how_often(8, 4)	/* client processes that each of CLIENTS runs in succession */
+#define LIVES	how_often(8, 4)	/* number of rounds, each of which starts CLIENTS processes */
 #define THREADS	4
 #define CALLS	200		/* maximum number of calls of a client thread */
 #define IDS	6		/* number of pool ids, and of model ids, in a client's table */

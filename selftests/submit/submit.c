@@ -1731,10 +1731,7 @@ static void die_with_work(struct actor *self, void *data)
 	close(file);
 }
 
-/*
- * A client is killed while its submission waits, was fetched by the worker, or was answered, or
- * during a call of the client.
- */
+/* A client is killed during a call, or while its submission is waiting, fetched or answered. */
 TEST(death_of_the_client)
 {
 	struct nnaccel_engine_next next;

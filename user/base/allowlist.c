@@ -244,7 +244,7 @@ bool allowlist_unit_name(const char *cgroup, char name[ALLOWLIST_NAME_SIZE])
 		size_t length = strcspn(cgroup, "/");
 		bool scope = ends_with(cgroup, length, ".scope");
 
-		/* In the cgroup user.slice users choose the names of units. */
+		/* Users choose the names of the units below the cgroup user.slice. */
 		if (length == strlen("user.slice") && !strncmp(cgroup, "user.slice", length))
 			is_users = true;
 		if ((scope || ends_with(cgroup, length, ".service")) &&

@@ -20,14 +20,14 @@ enum direct_kind {
 	 * engine accepts the client.
 	 */
 	DIRECT_HELLO = 1,
-	/* Carries the file of a grant. The grant's memory begins at `offset` of the file. */
+	/* DIRECT_GRANT carries a file, in which the grant's memory begins at `offset`. */
 	DIRECT_GRANT,
 	/*
-	 * Carries a file that holds the regions of a burst at their offsets. If the burst is 0, the
-	 * file is the client's doorbell.
+	 * DIRECT_BURST carries a file that holds the regions of a burst at their offsets. If
+	 * `burst` is 0, the file is the client's doorbell.
 	 */
 	DIRECT_BURST,
-	/* Assigns the memory of `grant` to `slot` of `burst`. */
+	/* DIRECT_SLOT assigns the memory of `grant` to `slot` of `burst`. */
 	DIRECT_SLOT,
 };
 

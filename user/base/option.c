@@ -60,7 +60,7 @@ static bool take(const struct option_row *row, const char *text, char *into,
 	}
 }
 
-/* Writes that an option is unknown, followed by the list of all options if the text fits. */
+/* Writes that an option is unknown, and lists all options if the list fits into `fault`. */
 static void tell_options(const struct option_row *rows, const char *word, char fault[OPTION_FAULT])
 {
 	int length = snprintf(fault, OPTION_FAULT, "wrong option %.100s", word), used = length;

@@ -10,7 +10,7 @@
 
 #include "device_read.h"
 
-#define MAX_CACHE_FILES 32	/* maximum number of model files or data files in the HAL */
+#define MAX_CACHE_FILES 32	/* maximum number of model files or data files in the NNAPI HAL */
 #define MAX_FEATURE_LEVEL 8
 
 /* Checks that a version string is printable, not empty, terminated, and followed only by zeros. */

@@ -17,7 +17,7 @@ bool nn_operand_size(const struct nn_operand *operand, uint32_t *size)
 	if (operand->rank > NN_MAX_RANK)
 		return false;
 	/*
-	 * The product of the known dimensions must not be too large, even if other dimensions are
+	 * The product of the known dimensions must not overflow, even if other dimensions are
 	 * unknown.
 	 */
 	for (i = 0; i < operand->rank; i++)

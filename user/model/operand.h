@@ -7,8 +7,8 @@
 
 /*
  * Returns the value of a checked model's constant if the constant has the given type and exactly
- * `count` elements. The value may be unaligned. If the operand has no value of this type and count,
- * returns NULL, and writes the operand's and the required type and count to `err` (may be NULL).
+ * `count` elements. The value may be unaligned. If the value is missing or different, returns NULL,
+ * and writes the actual and the required type and count to `err` (may be NULL).
  */
 const void *nn_operand_value_of_count(const struct nn_model *model,
 				      const struct nn_operand *operand, int32_t type,

@@ -3,9 +3,9 @@
  * The request for the times at which an execution's operations ran, and the format of these times.
  *
  * The client passes an attribute of TIMES_EXTENSION, and an additional output after the model's
- * outputs. To the additional output, libnnaccel-engine writes when the engine began and ended, and
- * the engine writes when operations ran. An engine with an older libnnaccel-engine rejects the
- * attribute of TIMES_EXTENSION with NN_INVALID_ARGUMENT.
+ * outputs. To the additional output, libnnaccel-engine writes the begin and the end of the
+ * execution, and the engine writes when operations ran. An engine with an older libnnaccel-engine
+ * rejects the attribute of TIMES_EXTENSION with NN_INVALID_ARGUMENT.
  */
 #ifndef NN_MODEL_TIMES_H
 #define NN_MODEL_TIMES_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One end of a burst: writes one ring, reads one ring, waits for the other end, and wakes the other
- * end. Documentation/burst.rst describes the ABI of bursts. This library does not need the kernel
- * module.
+ * end. Documentation/burst.rst describes the ABI of bursts. The ring library does not need the
+ * kernel module.
  */
 #ifndef NN_RING_RING_H
 #define NN_RING_RING_H
@@ -20,7 +20,7 @@ enum nn_ring_result {
 	NN_RING_OK = 0,
 	NN_RING_AGAIN,		/* no packet, or no room for a packet, or time is up */
 	NN_RING_TOO_BIG,	/* the packet has no datums, or is longer than the ring */
-	NN_RING_BROKEN,		/* sizes of the rings or data of the other end are invalid */
+	NN_RING_BROKEN,		/* sizes of the rings, or data from the other end, are invalid */
 	NN_RING_DEAD,		/* the status page says that the burst is dead */
 };
 
@@ -63,8 +63,8 @@ struct nn_ring {
 };
 
 /*
- * Return, for a ring with room for `capacity` datums, the size of the ring's region in bytes, not
- * rounded to pages, and the number of the ring's lines.
+ * Return the size in bytes of the region of a ring with room for `capacity` datums, not rounded to
+ * pages, and the number of lines of such a ring.
  */
 size_t nn_ring_bytes(uint32_t capacity);
 uint32_t nn_ring_lines(uint32_t capacity);

@@ -27,15 +27,15 @@
 #define MARGIN_NS 2000
 
 /*
- * Number of sleeping waits before a wait spins as a probe: the first number, and the limit to which
- * failed probes raise the number.
+ * First and largest number of sleeping waits before a wait spins as a probe. Failed probes raise
+ * the number.
  */
 #define FIRST_PROBE 8
 #define LAST_PROBE 1024
 
 /*
- * Number of waits that only sleep after other threads wanted the CPU: the first number, and the
- * limit to which repeated demand raises the number.
+ * First and largest number of waits that only sleep after other threads wanted the CPU. Repeated
+ * demand for the CPU raises the number.
  */
 #define FIRST_YIELDS 8
 #define LAST_YIELDS 1024
@@ -114,9 +114,9 @@ enum way {
 };
 
 /*
- * The time of a sleeping wait includes the wake-ups of all ends that slept. The time of a sleeping
- * wait therefore does not show whether the other end would have answered a spinning end at once.
- * Some waits therefore spin as a probe.
+ * Some waits spin as a probe, because the time of a sleeping wait does not show whether the other
+ * end would have answered a spinning end at once. The time of a sleeping wait includes the wake-ups
+ * of all ends that slept.
  */
 static enum way choose(const struct nn_waiter *waiter)
 {
@@ -180,9 +180,9 @@ static void learn_next(struct nn_waiter *waiter, uint64_t took_ns)
 }
 
 /*
- * If a probe succeeds, the durations learned from sleeping waits are forgotten. Half of the time of
- * the probe becomes the new mean, because the time may include a wake-up of the other end. If a
- * probe fails, the next probe comes after more waits.
+ * If a probe succeeds, the durations learned from sleeping waits are forgotten. Half of a
+ * successful probe's duration becomes the new mean, because the duration may include a wake-up of
+ * the other end. If a probe fails, the next probe comes after more waits.
  */
 static void learn_probe(struct nn_waiter *waiter, uint64_t took_ns, bool slept)
 {

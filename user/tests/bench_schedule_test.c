@@ -108,8 +108,8 @@ static void test_waking(void **state)
 	assert_true(schedule_run(&step, 1, 21, &costs) == 1000 + 2 * 100);
 	assert_true(schedule_run(&step, 1, 5, &costs) == 1 + 5 * 1000);
 	/*
-	 * Helper threads fall asleep while one thread runs the long step. While the helper threads
-	 * wake up, the caller finishes the short step.
+	 * Helper threads sleep while one thread runs the long first step. While the helper threads
+	 * wake up, the caller finishes the short second step.
 	 */
 	assert_true(schedule_run(two, 2, 8, &spinning) == 80 + 100);
 	spinning.wake = 200;

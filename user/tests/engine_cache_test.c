@@ -591,8 +591,8 @@ static void test_too_many_stores(void **state)
 	assert_true(stored >= STORES_AT_ONCE);
 	assert_true(put_off > 0);
 	/*
-	 * S8: a user whose budget of stores is used up may not store by another worker. A worker of
-	 * a user whose budget of stores is used up may still query, and other users may store.
+	 * A user whose budget of stores is used up may not store by another worker. A worker of a
+	 * user whose budget of stores is used up may still query, and other users may store.
 	 */
 	stored = 0;
 	for (uint32_t i = 0; i < STORES_AT_ONCE; i++)
@@ -645,8 +645,8 @@ static void test_keeper_dies(void **state)
 	setsockopt(sockets[1], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	kill_keeper();
 	/*
-	 * The next keeper may not start yet, because too little time has passed. The broker closes
-	 * the socket from keeper_connect() at once.
+	 * The next keeper may not start yet, because the previous keeper started only a short time
+	 * ago. The broker closes the socket from keeper_connect() at once.
 	 */
 	assert_false(keeper_revive(&keeper));
 	assert_int_equal(cache_client_query(&own, id(7), id(8), &err), NN_GENERAL_FAILURE);
@@ -760,7 +760,7 @@ static void test_shut_out(void **state)
 }
 
 /*
- * S9: when the broker ends, the keeper finishes the requests that the keeper has received, and then
+ * When the broker ends, the keeper finishes the requests that the keeper has received, and then
  * ends.
  */
 static void test_ends_with_its_broker(void **state)
@@ -893,8 +893,8 @@ static void test_show(void **state)
 }
 
 /*
- * S8: only the keeper writes to the index. When the keeper clears entries, the keeper also drops
- * the cached answers to queries.
+ * Only the keeper writes to the index. When the keeper clears entries, the keeper also drops the
+ * cached answers to queries.
  */
 static void test_clear(void **state)
 {

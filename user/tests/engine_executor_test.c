@@ -25,7 +25,7 @@
 #define PAGE 4096
 #define BURST 3
 #define CAPACITY 16
-#define LARGE (1 << 20)	/* so large that calloc() maps each array */
+#define LARGE (1 << 20)	/* number of elements that makes calloc() map each array */
 #define RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
 #define MAX_SYNCS 16
 
@@ -675,7 +675,8 @@ static void test_own_executor(void **state)
 
 /*
  * If the engine replaces a prepared model by a better model, the next request uses the better
- * model. An executor of the engine continues with the old prepared model after the replacement.
+ * model. An executor of the engine continues with the old prepared model, even after the engine has
+ * replaced the model.
  */
 static void test_replaced(void **state)
 {

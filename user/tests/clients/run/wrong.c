@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Imitates a TensorFlow Lite whose models compute four values. The variable TYPE is TensorFlow
- * Lite's code for the type of the values. If a delegate is given, the first value is wrong by the
- * value of APART; for floats, APART is a share of the largest value. In this imitation, one object
+ * Lite's code for the type of the values. If a delegate is given, the first of the four values is
+ * wrong by APART; for floats, APART is a share of the largest value. In this imitation, one object
  * is both the interpreter and the interpreter's options.
  */
 #include <stdbool.h>
