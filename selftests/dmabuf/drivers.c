@@ -116,7 +116,7 @@ TEST_F(drivers, vgem_memory)
 	ASSERT_GE(buffer, 0);
 	share(_metadata, self, buffer, &pool);
 	close(buffer);
-	/* The pool has its own reference to the dma-buf, so the driver's file can be closed. */
+	/* Close vgem's file, because the pool has its own reference to the dma-buf. */
 	close(vgem);
 	EXPECT_NE(map_as_worker(self, pool, LENGTH, false), NULL);
 }
@@ -183,7 +183,7 @@ static bool is_vivid(int fd)
 	       caps.device_caps & V4L2_CAP_VIDEO_CAPTURE;
 }
 
-/* Opens a camera with frames of *length bytes and buffers of the given memory kind. */
+/* Opens vivid's camera with buffers of the kind `memory`; sets *length to a frame's bytes. */
 static int open_vivid(uint32_t memory, uint64_t *length)
 {
 	struct v4l2_requestbuffers request = { .count = NUM_BUFFERS, .type = TYPE, .memory = memory };

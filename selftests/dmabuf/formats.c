@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Formatted pools: which images can be imported, how they can be used, and the formats that the
- * worker gets.
+ * Formatted pools: which images can be imported, how executions can use images, and which formats
+ * the worker gets.
  */
 #include <drm/drm_fourcc.h>
 #include <fcntl.h>
@@ -447,7 +447,7 @@ TEST_F(formats, planes_in_files_are_told)
 	ASSERT_NE(map, MAP_FAILED);
 	map[7] = 42;
 	munmap(map, PAGE);
-	/* When the pool is destroyed, the worker is notified that the grants of both files end. */
+	/* The worker is notified when the grants of an image's two files end. */
 	close(burst);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_BURST_GONE);
@@ -478,8 +478,8 @@ static bool device_attaches(void)
 }
 
 /*
- * Imports an image whose second plane is in another context's memory, and attaches a device before
- * or after the import. Returns `devices` of the burst's status page, or -1.
+ * Imports an image whose second plane is in another context's memory, and attaches a device to this
+ * memory before or after the import. Returns `devices` of the burst's status page, or -1.
  */
 static int tell_of_device(FIXTURE_DATA(formats) *self, bool before)
 {

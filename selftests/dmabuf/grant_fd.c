@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * SESSION_GRANT_FD returns dma-bufs for grants, which a test device and vgem import. Until the
+ * A test device and vgem import the dma-bufs that SESSION_GRANT_FD returns for grants. Until the
  * grant ends, a dma-buf of a grant gives access only to the granted memory, with the grant's
  * protection.
  */
@@ -24,7 +24,7 @@ FIXTURE(grant_fd) {
 	struct served s;
 	struct exporter x;
 	uint32_t pool;
-	volatile uint32_t *memory;	/* where the client has mapped the pool */
+	volatile uint32_t *memory;	/* the client's mapping of the pool */
 	uint32_t model;
 	int burst;
 	uint32_t number;
@@ -217,8 +217,8 @@ TEST_F(grant_fd, is_the_memory)
 	EXPECT_EQ(self->memory[PAGE / 4], 4711);
 	EXPECT_EQ(buffer_sync(self->fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW), 0);
 	/*
-	 * All calls for a grant return the same dma-buf, so that drivers recognise a
-	 * dma-buf that they have imported.
+	 * All SESSION_GRANT_FD calls for a grant return the same dma-buf, so that drivers recognise
+	 * a dma-buf that they have imported.
 	 */
 	ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_GRANT_FD, &arg), 0);
 	EXPECT_EQ(arg.out_length, LENGTH);
@@ -271,7 +271,7 @@ TEST_F(grant_fd, read_only)
 		EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), EACCES);
 		/*
 		 * If the client may write a pool, a driver may map even a read-only grant for both
-		 * directions.
+		 * DMA directions.
 		 */
 		EXPECT_EQ(import(self, fd, BOTH), 0);
 		EXPECT_EQ(device_read(self, 4), i ? 1 : 0);
@@ -395,8 +395,8 @@ TEST_F(grant_fd, ends_with_the_grant)
 	EXPECT_EQ(session_grant_fd(self->s.session, self->grant, PROT_RW, &(int){ -1 }), ENOENT);
 	expect_revoked(_metadata, self);
 	/*
-	 * After the grant's end a device's mapping stays valid, and its memory is not reused, until
-	 * the device unmaps it.
+	 * After a grant's end the memory is not reused, and a device's mapping stays valid, until
+	 * the device unmaps the memory.
 	 */
 	EXPECT_EQ(device_read(self, 4), 1);
 	EXPECT_EQ(remap(self), ENODEV);
@@ -426,7 +426,7 @@ TEST_F(grant_fd, ends_with_the_client)
 	close(self->burst);
 	self->burst = -1;
 	munmap((void *)self->memory, LENGTH);
-	/* The user is charged for the memory as long as a device can write it. */
+	/* The user is charged for memory as long as a device can write the memory. */
 	EXPECT_EQ(device_read(self, 4), 1);
 	EXPECT_EQ(device_write(self, 8, 4711), 0);
 	bytes = summary_get(-1, "pool-bytes");
@@ -462,9 +462,9 @@ static bool has_fences(int buffer)
 }
 
 /*
- * The engine's driver does not wait for fences that are added after the submission, because such
- * fences may wait for the command. Until the engine commits the command, other users of the memory
- * do not wait for the driver's job.
+ * The engine's driver does not wait for fences that are added after a command's submission, because
+ * the fences may wait for the command. Until the engine commits the command, other users of the
+ * memory do not wait for the driver's job.
  */
 TEST_F(grant_fd, has_fences_of_its_own)
 {
@@ -692,7 +692,7 @@ TEST_F(grant_fd, of_a_buffer_that_the_kernel_copies)
 	before = exporter_counts(&self->x);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &copy), 0);
 	after = exporter_counts(&self->x);
-	/* Without DMA operations the test's device cannot count syncs, and @attached is 0. */
+	/* On a kernel without DMA, the test's device cannot be attached and counts no syncs. */
 	EXPECT_EQ(after.to_cpu, before.to_cpu + attached);
 	EXPECT_EQ(after.to_device, before.to_device + attached);
 
@@ -743,8 +743,9 @@ TEST_F(grant_fd, a_refused_commit_adds_no_fence)
 }
 
 /*
- * vgem imports the dma-buf of a grant. Older DRM maps an import at once, in both directions. Newer
- * DRM maps an import when its addresses are first used, which vgem never does.
+ * vgem imports the dma-buf of a grant. Older DRM maps an imported dma-buf at once, for both DMA
+ * directions. Newer DRM maps a dma-buf when a driver first uses the addresses, but vgem never uses
+ * the addresses.
  */
 TEST_F(grant_fd, prime)
 {

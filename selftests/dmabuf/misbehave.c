@@ -343,7 +343,7 @@ TEST_F(misbehave, an_interrupted_begin_or_end_is_repeated)
 	}
 }
 
-/* Tests failed accesses with calls that wait for the execution, which signals can interrupt. */
+/* Tests failed accesses with EXECUTE, a call that signals can interrupt. */
 TEST_F(misbehave, an_interrupted_begin_or_end_of_a_call_is_repeated)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
@@ -402,9 +402,7 @@ TEST_F(misbehave, the_exporter_goes_away_while_end_blocks)
 #define CROWD 300
 #define MOST_ROUNDS 100
 
-/*
- * A second client with its own context, which uses memory of a second exporter and of the module.
- */
+/* A second client with its own context, and with memory of a second exporter and of the module. */
 struct other {
 	struct served s;
 	struct exporter x;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests a running nnacceld as a client: the start of workers, their replacement after death, their
- * end with the context, and the limit of workers for each user.
+ * Tests a running nnacceld as a client: workers start, are replaced after death, and end with the
+ * context, and each user has a limit of workers.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -115,7 +115,7 @@ static pid_t new_worker(const pid_t *before, int num_before)
 	return 0;
 }
 
-/* Opens the device and waits until it has a worker. */
+/* Opens a context of the device and waits until the context has a worker. */
 static pid_t open_served(int *fd)
 {
 	pid_t before[MAX_WORKERS];

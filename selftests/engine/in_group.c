@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The groups that the engine node's OPENER reports: the effective and the supplementary group ids
- * that the opener had when it opened the context.
+ * OPENER of the engine node reports the effective and the supplementary group ids that a context's
+ * opener had when it opened the context.
  */
 #include <grp.h>
 #include <unistd.h>

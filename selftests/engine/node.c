@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine node: one broker, NEXT, SESSION and REFUSE with rejected fields, poll(), and the
+ * The engine node: only one broker, rejected fields of NEXT, SESSION and REFUSE, poll(), and the
  * events that a new broker gets.
  */
 #include <fcntl.h>
@@ -132,7 +132,7 @@ TEST_F(node, next_tells_of_those_who_want_a_worker)
 
 	fd = open(DEVICE, O_RDWR | O_CLOEXEC);
 	info.flags = NNACCEL_INFO_WANT;
-	/* A second request for the same context causes no second event. */
+	/* If a context requests a worker twice, only the first request causes an event. */
 	EXPECT_EQ(xioctl(fd, NNACCEL_INFO, &info), 0);
 	EXPECT_EQ(xioctl(fd, NNACCEL_INFO, &info), 0);
 	ASSERT_EQ(next_event(self->broker, &next), 0);

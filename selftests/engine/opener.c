@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine node's OPENER: the process that opened a context counts as alive while one of its
- * threads has the address space in which it opened the context.
+ * OPENER of the engine node: a context's opener counts as alive while one of the opener's threads
+ * has the address space in which the context was opened.
  */
 #include <poll.h>
 #include <sched.h>
@@ -45,7 +45,7 @@ FIXTURE_TEARDOWN(opener)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Opens a context that wants a worker, and passes it to the test. */
+/* Opens a context that wants a worker, and passes the context to the test. */
 static bool open_and_pass(int socket)
 {
 	int fd = device_open();
@@ -54,8 +54,8 @@ static bool open_and_pass(int socket)
 }
 
 /*
- * Receives the file of a context from the process that opened it, so that the context outlives the
- * process.
+ * Receives the file of a context from the process that opened the context, so that the context
+ * outlives the process.
  */
 static bool receive_context(FIXTURE_DATA(opener) *self)
 {

@@ -173,8 +173,8 @@ TEST_F(engines, unregistered)
 }
 
 /*
- * An engine that registers a name again gets the name's device and its contexts. An engine with a
- * new name gets a new device.
+ * An engine that registers a name again gets the name's device and the device's contexts. An engine
+ * with a new name gets a new device.
  */
 TEST_F(engines, again)
 {
@@ -284,7 +284,7 @@ TEST_F(engines, no_such_device)
 	unlink(path);
 }
 
-/* sysfs shows the type that the last broker named. */
+/* sysfs shows the device type that the last broker registered. */
 TEST_F(engines, types)
 {
 	static const char *const names[] = { "unknown", "other", "cpu", "gpu", "accelerator" };
@@ -432,7 +432,7 @@ TEST_F(engines, hardware_that_is_refused)
 	close(file);
 }
 
-/* Binds the tests' hardware to its driver, or unbinds it. */
+/* Binds the tests' hardware to its driver, or unbinds the hardware. */
 static bool hardware_write(const char *what)
 {
 	char path[128];

@@ -460,8 +460,8 @@ TEST_F(executions, deadline_passes_in_flight)
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&async), ETIME);
 	/*
-	 * The pools of an execution in flight stay granted, even if the client destroys them,
-	 * because the engine may continue.
+	 * The pools of an execution in flight stay granted, even if the client destroys the pools,
+	 * because the engine may still use the pools.
 	 */
 	EXPECT_EQ(object_destroy(self->s.fd, self->output), 0);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 2);

@@ -86,8 +86,8 @@ FIXTURE_SETUP(fail_nth)
 	ASSERT_EQ(async_wait(&self->async), 0);
 	self->model = prepare.out_model;
 	/*
-	 * Touch the pages before the tests, because a page fault that fails during a test would
-	 * kill this process.
+	 * Touch the pages of `data` before the tests, because a page fault that fails during a test
+	 * would kill this process.
 	 */
 	memset(self->data, 1, sizeof(self->data));
 	allocation_init(&self->allocation, self->model, 4 * PAGE);

@@ -49,7 +49,7 @@ FIXTURE_TEARDOWN(commit)
 	exporter_close(&self->exporter);
 }
 
-/* Signals the fence as hardware does at the end of its work. */
+/* Signals the fence of the simulated hardware, as if the hardware had ended its work. */
 static int signal_hardware(FIXTURE_DATA(commit) *self)
 {
 	return ioctl(self->exporter.fd, EXPORTER_SIGNAL, 0) ? errno : 0;
@@ -73,7 +73,7 @@ static int start_file(FIXTURE_DATA(commit) *self, int fence)
 	return -1;
 }
 
-/* Starts a thread that executes and waits, and commits the execution with the hardware's fence. */
+/* Starts a thread that calls EXECUTE, and commits the execution with the hardware's fence. */
 static int start_waited(FIXTURE_DATA(commit) *self, uint64_t deadline_ns)
 {
 	execution_init(&self->e, self->model, self->pool, self->pool);

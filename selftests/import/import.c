@@ -175,7 +175,8 @@ TEST_F(imports, sealing_afterwards)
 	at = map_as_worker(self, other, false, LENGTH);
 	ASSERT_NE(at, NULL);
 	/*
-	 * A worker's read-only mapping does not prevent F_SEAL_WRITE, and stays readable after it.
+	 * A worker's read-only mapping does not prevent F_SEAL_WRITE, and stays readable after the
+	 * sealing.
 	 */
 	EXPECT_EQ(fcntl(file, F_ADD_SEALS, F_SEAL_WRITE), 0);
 	EXPECT_EQ(at[0], 0);

@@ -399,7 +399,8 @@ TEST_F(isolation, input_in_a_file_is_never_writable)
 }
 
 /*
- * The worker cannot write a model's constants or its serialised form, even if the pool is writable.
+ * The worker can write neither the constants nor the serialised form of a model, even if the pool
+ * is writable.
  */
 TEST_F(isolation, constants_are_never_writable)
 {

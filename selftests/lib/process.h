@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Further processes of a test: children that run one function, processes that receive files, and
+ * Processes that a test starts: children that run one function, processes that receive files, and
  * children that run in steps.
  */
 #ifndef SELFTESTS_PROCESS_H

@@ -354,7 +354,7 @@ TEST_F(models, number_is_limited)
 	EXPECT_EQ(object_destroy(self->s.fd, prepare.out_model), 0);
 	/*
 	 * Wait until the destroyed model is freed, because the worker's last call may still have a
-	 * reference.
+	 * reference to the model.
 	 */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 0));
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), 0);

@@ -506,8 +506,8 @@ TEST_F(observe, access_events_of_own_memory)
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	/*
-	 * The memory is synced when the access of its first user, the input, begins, and when the
-	 * access of its last user, the output, ends.
+	 * If input and output use the same memory, the memory is synced when the input's access
+	 * begins and when the output's access ends.
 	 */
 	EXPECT_TRUE(file_has(TRACING "trace", "nnaccel_access_begin:", " prot=1 error=0"));
 	EXPECT_FALSE(file_has(TRACING "trace", "nnaccel_access_end:", " prot=3 error=0"));

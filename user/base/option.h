@@ -18,7 +18,7 @@ enum option_kind {
 	OPTION_STOP,	/* a flag that ends the parsing: --help */
 	OPTION_TEXT,		/* a text that is not empty: const char * */
 	OPTION_UINT,		/* a number in [min, max]: unsigned int */
-	OPTION_UINT64,		/* a number, times `unit` if that is not 0: uint64_t */
+	OPTION_UINT64,		/* a number, multiplied by `unit` unless `unit` is 0: uint64_t */
 	OPTION_CALL,		/* a value that take() converts */
 };
 

@@ -19,7 +19,7 @@
 
 #define MIB		(1UL << 20)
 #define COPY_BYTES	(16 * MIB)
-#define COPIES		60	/* copies for each kind of memory; the kinds alternate */
+#define COPIES		60	/* number of copies for each kind of memory; the kinds alternate */
 #define EXECUTIONS	200	/* the same */
 
 static struct nna_device *device;

@@ -16,8 +16,8 @@
 #define ELEMENTS	16
 #define SIZE		(ELEMENTS * sizeof(float))
 #define MOST		32	/* in flight */
-#define COUNT		320	/* executions of a subject in a turn */
-#define TURNS		9	/* turns that each subject gets */
+#define COUNT		320	/* number of executions of a subject in its turn */
+#define TURNS		9	/* number of turns of each subject */
 
 /* A subject is a number of io_uring executions in flight, or 0 for the synchronous ioctl. */
 static const unsigned int depths[] = { 0, 1, 2, 4, 8, 16, MOST };

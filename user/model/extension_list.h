@@ -19,7 +19,7 @@ struct extension_list {
 };
 
 struct extension_record {
-	char name[128];			/* terminated and padded with zeros */
+	char name[128];			/* the name, terminated and padded with zeros */
 	uint32_t version;
 	uint32_t num_types;
 	uint32_t num_operations;

@@ -79,7 +79,7 @@ const char *nn_plan_kernels_at(uint32_t index);
  * Bytes that a plan uses in addition to its model, and bytes that each concurrent execution uses.
  */
 struct nn_plan_memory {
-	uint64_t weights;		/* packed weights and computed constants */
+	uint64_t weights;		/* bytes of packed weights and computed constants */
 	/* Bytes of arena and scratch memory; 0 if the size depends on the executions. */
 	uint64_t execution;
 };

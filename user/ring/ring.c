@@ -448,9 +448,8 @@ void nn_ring_break(struct nn_ring *ring)
 /* ---- waiting ---- */
 
 /*
- * Checks for a packet without reading the clock. Each check transfers the cache line that the other
- * end will write next. The function pauses between checks, because checks without pauses would
- * delay the other end.
+ * Checks for a packet without reading the clock. The function pauses between checks, because each
+ * check transfers the cache line that the other end will write next, which delays the other end.
  */
 static bool look_blindly(const struct nn_ring *ring)
 {

@@ -46,7 +46,7 @@ struct table {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct table *tables;		/* protected by `lock`; never freed */
+static struct table *tables;		/* list protected by `lock`; never freed */
 /*
  * A thread that registers the plug-in holds the lock `registering`, not `lock`. The runtime calls
  * OrtGetApiBase() during the registration, and OrtGetApiBase() takes `lock`.

@@ -38,7 +38,7 @@ struct model {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct note *notes;		/* under the lock */
-static struct model *models;	/* protected by `lock`; never freed */
+static struct model *models;	/* list protected by `lock`; never freed */
 
 const char *run_device(void)
 {
@@ -215,8 +215,8 @@ static void check_reached(void)
 }
 
 /*
- * The process that prints the report at its end. The id of the process is stored, because a child
- * of vfork() shares all memory with its parent.
+ * Id of the process that prints the report at its end. Other processes may have this variable,
+ * because a child of vfork() shares all memory with its parent.
  */
 static pid_t self;
 

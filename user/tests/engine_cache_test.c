@@ -391,7 +391,7 @@ static void test_killed_anywhere(void **state)
 		skip();
 }
 
-/* Lets each system call that opens the index or stores the hash fail with a disk error. */
+/* Makes each system call that opens the index or stores the hash fail with a disk error. */
 static void test_disk_errors(void **state)
 {
 	(void)state;

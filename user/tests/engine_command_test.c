@@ -145,8 +145,8 @@ static void test_sizes(void **state)
 	buffer.head.size = (uint32_t)size - 8;
 	expect_of(size, "its size and its counts differ");
 	/*
-	 * The test lets more and more counts exceed their limits, and expects an error for each.
-	 * The parser checks the counts before the parser checks the command's size.
+	 * The test makes more and more counts exceed their limits, and expects an error for each
+	 * count. The parser checks the counts before the parser checks the command's size.
 	 */
 	buffer.head.attributes_size = NNACCEL_MAX_ATTRIBUTES + 1;
 	expect_of(size, "too many attributes");

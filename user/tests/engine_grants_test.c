@@ -157,8 +157,8 @@ static struct {
 	struct nnaccel_format format;	/* of every image */
 	struct { uint32_t grant, flags; } syncs[MAX_SYNCS];
 	unsigned int num_syncs;
-	unsigned int fails_at;		/* number of the sync that fails, from 1; 0: none */
-	int error;			/* errno of the sync that fails */
+	unsigned int fails_at;		/* number of the sync call that fails, from 1; 0: none */
+	int error;			/* errno of the sync call that fails */
 } kernel;
 
 static int sync_memory(const struct nnaccel_session_sync *sync)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Client and worker of a burst without the module: user/ring in memory that two processes share,
+ * Client and worker of a burst without the module: two processes use user/ring in shared memory,
  * with all checks and the search for slots.
  */
 #define _GNU_SOURCE

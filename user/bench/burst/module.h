@@ -20,7 +20,7 @@ struct idle_samples {
 	size_t count;
 };
 
-/* Print times of executions by the module, and numbers of instructions of executions. */
+/* Print the times of executions through the module, and the executions' numbers of instructions. */
 int bench_by_time(void);
 int bench_by_instructions(void);
 

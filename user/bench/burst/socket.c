@@ -3,8 +3,8 @@
  * A server behind a unix stream socket, to compare with a burst. The server executes the burst's
  * model, and receives the memory as a file descriptor.
  *
- * The messages on the socket are a burst's packets, which the burst's code builds and checks. A
- * burst and a socket therefore differ only in the transport between the two processes.
+ * The messages on the socket are a burst's packets, which the burst's code builds and checks, so a
+ * burst and a socket differ only in the transport between the two processes.
  */
 #define _GNU_SOURCE
 #include "bench/burst/socket.h"

@@ -112,7 +112,7 @@ struct timed_plan {
 	uint32_t steps, tasks;
 	struct timed *kernels;		/* by step */
 	struct schedule_step *list;
-	double *ns;			/* shortest time of all runs for each task */
+	double *ns;			/* shortest measured time of each task */
 };
 
 static void run_timed(const struct nn_kernel_call *call, uint32_t task, void *scratch)
@@ -193,7 +193,7 @@ static double time_runs(const struct subject *s, size_t runs)
 /* ---- Networks ---- */
 
 struct point {
-	double model, measured;		/* time in ns; 0 if not measured */
+	double model, measured;		/* time of an execution in ns; 0 if not measured */
 	uint32_t tasks;
 };
 

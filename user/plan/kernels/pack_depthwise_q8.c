@@ -38,8 +38,7 @@ static int8_t weight_of(const struct nn_run *r, const struct nn_depthwise_q8 *d,
 /* ---- Planes ---- */
 
 /*
- * Returns the address of parameter `index` of the channel at position `place` in the series of
- * blocks.
+ * Returns the address of parameter `index` of the channel at position `place` of the packed blocks.
  */
 static uint8_t *at_place(const struct depthwise_q8_layout *l, uint8_t *packed, size_t index,
 			 size_t place)
@@ -51,8 +50,8 @@ static uint8_t *at_place(const struct depthwise_q8_layout *l, uint8_t *packed, s
 }
 
 /*
- * Packs the weights of a channel at position `place` in the series of blocks. Returns the sum of
- * the channel's weights, with their zero point subtracted.
+ * Packs the weights of a channel at position `place` of the packed blocks. Returns the sum of the
+ * channel's weights, with their zero point subtracted.
  */
 static int32_t pack_taps(const struct nn_run *r, const struct nn_depthwise_q8 *d,
 			 const struct depthwise_q8_layout *l, size_t channel, size_t place,
@@ -73,7 +72,7 @@ static int32_t pack_taps(const struct nn_run *r, const struct nn_depthwise_q8 *d
 }
 
 /*
- * Packs channel `channel` at position `place` in the series of blocks. The channel's parameters are
+ * Packs channel `channel` at position `place` of the packed blocks. The channel's parameters are
  * element `index` of q.
  */
 static void pack_channel(const struct nn_run *r, const struct nn_depthwise_q8 *d,
@@ -123,7 +122,7 @@ bool nn_depthwise_pack_planes(const struct nn_depthwise_config *c, const struct 
 		count = read_channels(r, d, first, NN_Q8_CHANNELS, &q);
 		if (!count)
 			return false;
-		/* A channel may be at several positions in the series of blocks. */
+		/* A channel may be at several positions of the packed blocks. */
 		for (size_t i = 0; i < count; i++)
 			for (size_t place = first + i; place < l.blocks * DEPTHWISE_Q8_BLOCK;
 			     place += d->padded)

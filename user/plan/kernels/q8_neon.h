@@ -92,8 +92,8 @@ static inline ALWAYS_INLINE void q8_store_eight(uint8_t *out, int32x4_t x, int32
 }
 
 /*
- * Number of rows whose corrections for b's zero point are computed at a time: a multiple of the
- * rows of all tiles.
+ * Number of rows whose corrections for b's zero point are computed at a time: a multiple of every
+ * tile's number of rows.
  */
 #define Q8_BLOCK 168
 
@@ -101,7 +101,7 @@ static inline ALWAYS_INLINE void q8_store_eight(uint8_t *out, int32x4_t x, int32
 struct q8_tail {
 	size_t depth;		/* number of elements before the tail */
 	size_t count;
-	/* the load begins before the tail; `order` moves the tail to the front */
+	/* true: the load begins before the tail, and `order` moves the tail to the front */
 	bool back;
 	uint8x16_t order;
 };

@@ -13,7 +13,7 @@
 #include "plan/kernels/fields.h"
 #include "plan/kernels/gemm.h"
 
-#define QUAD 4			/* floats in a vector of ops/dot.h */
+#define QUAD 4			/* number of floats in a vector of ops/dot.h */
 
 struct svdf {
 	struct nn_svdf shape;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Vectors of bytes that are widened to 16-bit numbers. The includer defines TARGET, LANES (of 32
- * bits) and the type wide_q8. WIDE_OF_BYTES and WIDE_OF_SIGNED widen unsigned and signed bytes. The
- * includer also defines LOAD_BYTES, STORE_BYTES, or both WIDE_OF macros if the instruction set does
- * the operation in fewer instructions than the compiler's default code.
+ * bits) and the type wide_q8. WIDE_OF_BYTES and WIDE_OF_SIGNED widen unsigned and signed bytes. If
+ * the instruction set needs fewer instructions than the compiler's default code, the includer also
+ * defines LOAD_BYTES, STORE_BYTES, or both WIDE_OF macros.
  */
 #if !defined(LANES) || !defined(TARGET)
 #error "wide_q8.h needs: LANES TARGET"

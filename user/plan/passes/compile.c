@@ -566,8 +566,8 @@ static bool lay_out(struct compiler *k)
 }
 
 /*
- * The passes that compile a plan, in their order. If any of the passes returns false, the plan is
- * interpreted instead.
+ * The passes that compile a plan, in the order in which they run. If any of the passes returns
+ * false, the plan is interpreted instead.
  */
 static const struct {
 	const char *name;

@@ -192,7 +192,7 @@ static uint32_t add_constant(struct nhwc *w, int32_t type, uint32_t rank, uint32
 
 static void add_permutation(struct nhwc *w, uint32_t from, uint32_t to, uint32_t permutation)
 {
-	/* The pass adds this TRANSPOSE; the original model has no such operation. */
+	/* The pass may name TRANSPOSE, because the pass itself adds the operation. */
 	rewrite_add(&w->r, NN_OP_TRANSPOSE, 2, 1, (uint32_t[]){ from, permutation }, &to);
 }
 
@@ -364,8 +364,8 @@ static const struct nn_operation *only_reader(const struct nhwc *w, const struct
 }
 
 /*
- * Returns whether a shape is [batch, rows, columns, pixels], or [rows, columns, pixels] for a batch
- * of 1, and `permutation` exchanges rows and columns.
+ * Returns whether `permutation` exchanges rows and columns of a shape that is [batch, rows,
+ * columns, pixels], or [rows, columns, pixels] for a batch of 1.
  */
 static bool is_divided(const struct nn_operand *image, const struct nn_operand *o,
 		       const int32_t *permutation, struct shuffle *found)
@@ -420,7 +420,7 @@ static void add_reshape(struct nhwc *w, uint32_t from, uint32_t to)
 	uint32_t shape = add_constant(w, NN_TENSOR_INT32, 1, o->rank, o->dims,
 				      o->rank * (uint32_t)sizeof(*o->dims));
 
-	/* The pass adds this RESHAPE; the original model has no such operation. */
+	/* The pass may name RESHAPE, because the pass itself adds the operation. */
 	rewrite_add(&w->r, NN_OP_RESHAPE, 2, 1, (uint32_t[]){ from, shape }, &to);
 }
 

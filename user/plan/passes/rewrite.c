@@ -97,7 +97,7 @@ uint32_t rewrite_operand(struct rewrite *w, uint32_t like, int32_t type, uint32_
 
 void rewrite_cast(struct rewrite *w, uint32_t from, uint32_t to)
 {
-	/* The pass adds this CAST; the original model has no such operation. */
+	/* A pass may name CAST, because the pass itself adds the operation. */
 	rewrite_add(w, NN_OP_CAST, 1, 1, &from, &to);
 }
 

@@ -19,7 +19,7 @@
  * point are in the same block of memory.
  */
 struct context {
-	size_t size;			/* size of the block */
+	size_t size;			/* size of the block with this struct and its arrays */
 	void **data;			/* address of each operand */
 	struct nn_tensor *inputs;	/* inputs of the running step */
 	struct nn_tensor *outputs;
@@ -28,7 +28,7 @@ struct context {
 	char *scratch;			/* scratch memory of each thread */
 	void *packed;			/* packed weights of the running step, unless constants */
 	const struct nn_attributes *attributes;	/* of the execution */
-	struct nn_times *times;		/* times of the execution, or NULL */
+	struct nn_times *times;		/* where times of operations are recorded, or NULL */
 	/* scratch memory of reference kernels, enlarged as needed */
 	struct nn_run_memory memory;
 	/* Input whose range of values look() found for the previous step, or NULL. */

@@ -54,7 +54,7 @@ struct heap {
 	/* smallest value of `count` since the last call of trim() */
 	uint32_t spare[CLASSES];
 	uint32_t executions;		/* number of executions since the last call of trim() */
-	uint64_t bytes;			/* total size of all blocks */
+	uint64_t bytes;			/* total size of the heap's blocks */
 	uint64_t counted;		/* this heap's share of heaps->bytes */
 	struct nn_run_memory scratch;
 };

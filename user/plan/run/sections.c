@@ -42,7 +42,7 @@
 struct shaped {
 	struct nn_model model;
 	struct nn_subgraph subgraph;
-	struct nn_plan *plan;		/* NULL if compiling the section for these shapes failed */
+	struct nn_plan *plan;		/* NULL if the model could not be compiled */
 	struct nn_plan_memory memory;	/* the plan's memory, without shared weights */
 	_Atomic(uint64_t) bytes;	/* memory of the plan at the last call of count_bytes() */
 	struct nn_operand operands[];

@@ -30,10 +30,10 @@ _Static_assert(NN_PLAN_HOT + NN_PLAN_TUNING < TUNED_EXECUTIONS, "clients save to
 
 /*
  * A proposal is kept if the plan is faster with the proposal in WINS of the ROUNDS rounds. A
- * proposal that changes nothing is faster in WINS rounds by chance in 3.5 % of cases. The proposal
- * may instead be faster in PAIRS of the ROUNDS * ROUNDS pairs of measured runs; a useless proposal
- * achieves PAIRS by chance in 2.5 % of cases. Comparing rounds is better if the machine's speed
- * changes slowly; comparing pairs is better if threads are late in some runs.
+ * proposal that changes nothing is faster in WINS rounds by chance in 3.5 % of cases. A proposal is
+ * also kept if it is faster in PAIRS of the ROUNDS * ROUNDS pairs of measured runs; a useless
+ * proposal achieves PAIRS by chance in 2.5 % of cases. Comparing rounds is better if the machine's
+ * speed changes slowly; comparing pairs is better if threads are late in some runs.
  */
 #define WINS 7
 #define PAIRS 51
@@ -51,9 +51,9 @@ struct step_times {
 
 struct tuning {
 	_Atomic(uint32_t) wait;		/* number of executions until tuning begins */
-	atomic_bool busy;		/* a measured execution owns the fields below `busy` */
+	atomic_bool busy;		/* set while a measured execution uses the fields below */
 	atomic_bool done;		/* the plan was tuned at least once */
-	uint32_t runs;			/* measured executions so far */
+	uint32_t runs;			/* number of measured executions so far */
 	uint64_t run_ns;		/* time of all kernels so far in the current execution */
 	uint64_t was_ns[ROUNDS];
 	uint64_t proposed_ns[ROUNDS];

@@ -153,7 +153,7 @@ static bool determines_flow(const struct saver *s, const struct nn_operand *oper
 	uint32_t first = o->type == NN_OP_IF ? 1 : 0;
 
 	/*
-	 * This code never sees an input that refers to a subgraph, because plan_determines()
+	 * determines_flow() gets no input that refers to a subgraph, because plan_determines()
 	 * accepts such an input by its type.
 	 */
 	return index < first ||

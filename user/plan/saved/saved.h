@@ -66,7 +66,7 @@ struct serial_header {
 struct serial_arg {
 	int32_t type;
 	uint32_t rank;
-	uint32_t dims[NN_MAX_RANK];	/* elements after the first `rank` are 0 */
+	uint32_t dims[NN_MAX_RANK];	/* dimensions after the first `rank` are 0 */
 	float scale;
 	int32_t zero_point;
 };

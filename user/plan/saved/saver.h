@@ -32,8 +32,8 @@ struct saver {
 	struct nn_model model;
 	struct nn_pool pool;
 	struct nn_subgraph *subgraphs;
-	struct nn_operand *operands;	/* one array for all subgraphs */
-	struct nn_operation *operations; /* one array for all subgraphs */
+	struct nn_operand *operands;	/* operands of all subgraphs in one array */
+	struct nn_operation *operations; /* operations of all subgraphs in one array */
 	bool *determines;		/* by operand */
 	const void **values;		/* for each operand: the value of a constant */
 	uint8_t *copied;		/* the model's values */

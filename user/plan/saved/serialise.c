@@ -17,7 +17,7 @@ struct serialiser {
 	const void *data;	/* reserved addresses in place of the data part */
 	const struct compiled *c;
 	const struct saved_header *h;
-	uint32_t *numbers;	/* by operand: 1 + the number in the serialised plan, or 0 */
+	uint32_t *numbers;	/* for each operand: 1 + its number in the serialised plan, or 0 */
 	uint32_t none;			/* 1 + number of the place that unread inputs share, or 0 */
 	struct serial_header head;
 	struct serial_arg *args;

@@ -52,7 +52,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Lets the device copy a page by DMA; the device can reach only memory that the test has mapped. */
+/* Makes the device copy a page by DMA; the device reaches only memory that the test mapped. */
 static void move(uint64_t to_iova, uint64_t from_iova)
 {
 	const struct edu_limit limit = soon();
