@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executions that depend on other executions and on fences of other drivers: order, failures, time
- * limits and deaths.
+ * Tests the order, failures and time limits of executions that depend on other executions and on
+ * fences of other drivers, and deaths of processes.
  */
 #include "harness.h"
 
@@ -35,7 +35,7 @@ FIXTURE_TEARDOWN(depend)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Fetches without waiting: 0, or EAGAIN if no command is queued. */
+/* Fetches a command without waiting; returns 0, or EAGAIN if no command is queued. */
 static int fetch(FIXTURE_DATA(depend) *self)
 {
 	return session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd);
@@ -52,8 +52,8 @@ static int start_after(FIXTURE_DATA(depend) *self, int file)
 }
 
 /*
- * A chain of executions runs without calls of the client: each execution is queued when the
- * previous one has ended.
+ * A chain of executions runs without calls of the client: the module queues each execution when the
+ * previous execution has ended.
  */
 TEST_F(depend, chain)
 {
@@ -278,8 +278,8 @@ TEST_F(depend, deadline_while_waiting)
 }
 
 /*
- * The maximum duration of an execution starts when the last dependency ends. If the execution also
- * has a deadline, the earlier limit applies.
+ * The maximum duration of an execution starts when the last dependency ends. If an execution has a
+ * maximum duration and a deadline, the earlier limit applies.
  */
 TEST_F(depend, duration)
 {
@@ -356,8 +356,8 @@ TEST_F(depend, foreign)
 }
 
 /*
- * An execution waits until its deadline for a fence that never signals. After the deadline the
- * fence has no callback of the module.
+ * An execution waits until its deadline for a fence that never signals. At the deadline, the module
+ * removes its callback from the fence.
  */
 TEST_F(depend, foreign_that_never_signals)
 {
@@ -408,8 +408,8 @@ enum stage { WAITING, QUEUED, FETCHED, NUM_STAGES };
 static const char *const stage_names[] = { "waiting", "queued", "fetched" };
 
 /*
- * Starts an execution and brings it to @stage. @gate gets the file of the dependency for which the
- * execution waits, or -1.
+ * Starts an execution and brings the execution to @stage. @gate gets the file of the dependency for
+ * which the execution waits, or -1.
  */
 static int start_at(FIXTURE_DATA(depend) *self, enum stage stage, int *gate)
 {

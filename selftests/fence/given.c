@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executions whose worker waits for the fences of hardware (NNACCEL_ATTACH_FENCES). The module
- * itself waits for the ends of other executions.
+ * Executions whose worker waits for the fences of hardware (NNACCEL_ATTACH_FENCES). If an execution
+ * depends on another execution, the module, not the worker, waits for the other execution's end.
  */
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -121,8 +121,8 @@ TEST_F(given, at_once)
 }
 
 /*
- * The worker gets a fence for each sync_file among the dependencies, but none for a submission, at
- * any position.
+ * The worker gets a fence for each sync_file among an execution's dependencies, in any order, and
+ * no fence for a submission.
  */
 TEST_F(given, after_submissions)
 {
@@ -157,8 +157,8 @@ TEST_F(given, after_submissions)
 }
 
 /*
- * An execution fails if a fence among its dependencies fails, before the worker fetches the
- * execution or after the answer.
+ * An execution fails if one of its fences fails before the worker fetches the execution or after
+ * the worker answers.
  */
 TEST_F(given, failure)
 {
@@ -195,7 +195,7 @@ TEST_F(given, fences_of_memory)
 	ASSERT_GE(file, 0);
 	ASSERT_EQ(fetch(self, 0), 0);
 	/*
-	 * The command has a fence of the memory for the input and for the output, which are in the
+	 * The memory's fence is attached for the input and for the output, because both are in the
 	 * same pool.
 	 */
 	ASSERT_GT(self->cmd.head.num_fences, 1);

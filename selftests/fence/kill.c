@@ -244,7 +244,7 @@ TEST(worker_that_closes_its_session)
 		ASSERT_GE(file, 0);
 		pthread_create(&reader, NULL, read_for_ever, &stop);
 		EXPECT_NE(file_end(c.fd, file), 0);
-		/* Give the worker time to close its session, in case it was not killed. */
+		/* Give the worker time to close its session, in case the worker was not killed. */
 		usleep(200000);
 		stop = true;
 		pthread_join(reader, NULL);
@@ -451,7 +451,7 @@ FIXTURE_TEARDOWN(client)
 
 /*
  * Client process: prepares a model, starts two executions, of which the second depends on the
- * first, and passes both files.
+ * first, and sends the executions' files.
  */
 static void be_client(struct actor *self, void *data)
 {

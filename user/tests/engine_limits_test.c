@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the limits of workers: each user's share, the back-off after crashes, and the order of
- * waiting contexts. The test controls the time that the limits see.
+ * waiting contexts. The test passes the current time to the limits.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -102,7 +102,7 @@ static void test_reserve(void **state)
 	for (uid = 1; uid <= 8; uid++)
 		for (int i = 0; i < 64; i++)
 			had += !limits_acquire(&limits, uid, START);
-	assert_int_equal(had, 256 - 256 / 8 + 4);	/* 4: first workers of users 5 to 8 */
+	assert_int_equal(had, 256 - 256 / 8 + 4);	/* 4: one for each user from 5 on */
 	assert_int_equal(limits_acquire(&limits, 1, START), EUSERS);
 	for (had = 0; !limits_acquire(&limits, uid, START); uid++)
 		had++;
@@ -144,8 +144,8 @@ static void test_orderly_users_are_forgotten(void **state)
 	}
 	assert_int_equal(limits.workers, 0);
 	/*
-	 * A second later, the table has forgotten all earlier users, who started workers but have
-	 * none, and has only the new user.
+	 * After a second, the table has only the new user, and has forgotten all users whose
+	 * workers have ended.
 	 */
 	assert_int_equal(limits_acquire(&limits, 7000000, START + NS_PER_S), 0);
 	assert_int_equal(limits.num_users, 1);
@@ -320,8 +320,8 @@ static void test_the_modest_first(void **state)
 }
 
 /*
- * Some idle workers are reserved for users who have no second context, neither a served context nor
- * a waiting context.
+ * Some idle workers are reserved for users who have only one context, counting served and waiting
+ * contexts.
  */
 static void test_the_alone_first(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests the notifications to the service manager, of which the test imitates the socket. */
+/* Tests the notifications to the service manager, whose socket the test imitates. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

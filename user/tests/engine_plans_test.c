@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the compilation cache that the engine stores itself: the store of entries, and the keeper.
- * The store runs in this process, or in processes each of which the test kills at another system
+ * The store runs in this process, or in processes that the test kills, each at a different system
  * call.
  */
 #define _GNU_SOURCE
@@ -100,7 +100,7 @@ static void fill(uint8_t bytes[ENTRY], uint32_t number)
 		bytes[i] = (uint8_t)(number * 31 + i * 7);
 }
 
-/* Stores an entry in this thread; the keeper divides the same work among threads. */
+/* Stores an entry on one thread; the keeper divides the work of storing among threads. */
 static bool put_blob(uint32_t uid, uint32_t number, const void *bytes, const struct blob *blob)
 {
 	struct blob_work work;
@@ -399,7 +399,7 @@ static void test_sizes_that_wrap(void **state)
 	assert_int_equal(count_files(), 0);
 }
 
-/* Checks the store; returns the number of faults, and the first line of the report in `line`. */
+/* Checks the store; returns the number of faults, and copies the report's first line to `line`. */
 static uint64_t count_faults(char line[128])
 {
 	int report = memfd_create("report", MFD_CLOEXEC);
@@ -584,8 +584,8 @@ static void test_own(void **state)
 }
 
 /*
- * An index of an older build, which had no own store, keeps all plans when this build opens the
- * index.
+ * An index that was written by an older build, without the engine's own store, keeps all plans when
+ * the current build opens the index.
  */
 static void test_own_in_an_old_index(void **state)
 {
@@ -782,7 +782,7 @@ static void test_replaced_verified(void **state)
 
 /*
  * If an engine of another version opens the index, the engine of this version can neither read nor
- * store.
+ * store entries.
  */
 static void test_taken_over(void **state)
 {
@@ -911,7 +911,7 @@ static void test_killed_anywhere(void **state)
 	limits = usual;
 }
 
-/* Lets each system call of a put or of opening the store fail with a disk error. */
+/* Makes each system call that stores an entry or opens the store fail with a disk error. */
 static void test_disk_errors(void **state)
 {
 	struct blob_limits usual = limits;
@@ -1036,8 +1036,8 @@ static void test_drop_of_nothing(void **state)
 	sqlite3_close(db);
 	close(client.socket);
 	/*
-	 * The keeper writes the times of last use only after a second without requests, so few
-	 * changes occur.
+	 * The keeper writes the times of last use only after a second without requests, so the
+	 * index rarely changes.
 	 */
 	assert_true(changes <= 3);
 }
@@ -1077,8 +1077,8 @@ static void test_no_late_writes(void **state)
 }
 
 /*
- * In an hour, a user may write four times the size that the user may store. Further requests of the
- * user to write plans are deferred, but requests of other users are served.
+ * In an hour, a user may write four times the size that the user may store. The keeper defers
+ * requests to write beyond a user's hourly limit, but serves the requests of other users.
  */
 static void test_too_much_written(void **state)
 {
@@ -1236,7 +1236,8 @@ static int stop_slow_keeper(void **state)
 
 /*
  * Connects a worker, which requests memory for a plan and writes the plan; stores in *done the
- * request that stores the plan. The test fails if the keeper does not answer the worker.
+ * worker's next request, to store the plan. The test fails if the keeper does not answer the
+ * worker.
  */
 static int writer_of(uint32_t uid, uint32_t number, struct message *done)
 {
@@ -1759,7 +1760,7 @@ static void test_own_by_keeper(void **state)
 	assert_int_equal(count_files(), 0);
 	check_text("a", NULL, NO_ENTRY);
 	close_own();
-	/* The keeper answers the request with CACHE_LATER. */
+	/* The keeper answers the request to store an entry with CACHE_LATER. */
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
 	assert_true(cache_client_init(&own_client, ends[0]));
 	store_open(&own_client);

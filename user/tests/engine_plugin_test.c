@@ -511,7 +511,7 @@ static void test_no_plugins(void **state)
 	assert_refused(&b, "extension com.example.golden: this client's device has no extensions");
 }
 
-/* Checks models that were built in memory, in which extension names and types may be unknown. */
+/* Checks models that were built in memory, and whose extension names and types may be unknown. */
 static void test_not_decoded(void **state)
 {
 	static const struct nn_extension own = { .name = "an.engine's" };
@@ -634,7 +634,7 @@ static void test_attributes_told(void **state)
 	}
 }
 
-static uint32_t compiled_with;	/* first byte of the attribute in the last note_compile() */
+static uint32_t compiled_with;	/* first byte of the attribute that note_compile() got last */
 
 static enum nnx_status note_compile(struct nnx_call *call, void **state)
 {
@@ -871,7 +871,7 @@ static void test_oem(void **state)
 	assert_non_null(strstr(err.message, "another extension has the OEM operation already"));
 }
 
-/* Saving does not merge scalars whose type does not define the scalars' size. */
+/* Saving a plan does not merge scalars of the OEM type, which defines no size. */
 static void test_saving_oem(void **state)
 {
 	const uint8_t x[] = { 1, 2, 3, 4 }, want[] = { 1 + 12, 2 + 24, 3 + 36, 4 };
@@ -913,8 +913,8 @@ static enum nnx_status any_data(struct nnx_call *call, const struct nnx_operand 
 }
 
 /*
- * Saving neither removes an operation without outputs, nor merges scalars with different extension
- * data.
+ * Saving a plan neither removes an operation without outputs, nor merges scalars with different
+ * extension data.
  */
 static void test_saving_silent(void **state)
 {
@@ -1118,7 +1118,7 @@ static void test_compile(void **state)
 	nna_engine_plugin_release(&o, &called);
 }
 
-/* Length of the reason for a rejection that check_with_reason() writes. */
+/* Length of the reason that check_with_reason() writes. */
 static int reason_length;
 
 static enum nnx_status check_with_reason(struct nnx_call *call)
@@ -1127,8 +1127,8 @@ static enum nnx_status check_with_reason(struct nnx_call *call)
 }
 
 /*
- * The reason that a plug-in gives for a rejection is truncated to the bytes that remain after the
- * operation's name.
+ * In the error message, the plug-in's reason follows the operation's name, and is truncated to the
+ * remaining bytes.
  */
 static void test_long_reason(void **state)
 {
@@ -1157,8 +1157,8 @@ static void test_long_reason(void **state)
 }
 
 /*
- * struct nna_engine_plugin_run is rejected if it is shorter than in the first release, and accepted
- * if it is longer.
+ * A struct nna_engine_plugin_run that is shorter than in the first release is rejected, and a
+ * longer struct is accepted.
  */
 static void test_size_of_run(void **state)
 {
@@ -1267,8 +1267,8 @@ static void test_no_room(void **state)
 }
 
 /*
- * test_most() runs as the last test, because it registers as many plug-ins, and then extensions, as
- * allowed.
+ * test_most() runs as the last test, because the test registers the maximum number of plug-ins and
+ * of extensions.
  */
 static void test_most(void **state)
 {

@@ -62,7 +62,7 @@
 #define MAX_MEMORY (UINT64_C(1) << 30)
 #endif
 
-/* The worker's engine is nnacceld's engine with an additional file. */
+/* The worker's engine is nnacceld's engine, which additionally may open /dev/urandom. */
 static const uint32_t requests[] = { RNDGETENTCNT };
 static const struct nna_engine_file random_file = {
 	.size = sizeof(random_file), .use = NNA_ENGINE_FILE_READ, .path = "/dev/urandom",
@@ -427,8 +427,8 @@ static void *nothing(void *arg)
 }
 
 /*
- * Starts a thread and waits for the thread's end. The function exits with BROKEN if a call returns
- * an error.
+ * Starts a thread and waits for the thread's end. The process exits with the status BROKEN if a
+ * call returns an error.
  */
 static long make_thread(void)
 {
@@ -597,8 +597,8 @@ static long await_file(void)
 }
 
 /*
- * Calls an ioctl of sessions for files of drivers; the numbers of such ioctls are higher than the
- * numbers of an ordinary engine's ioctls.
+ * Calls an ioctl that only engines with drivers may call, and whose number is higher than the
+ * numbers of the ioctls of all engines.
  */
 static long export_memory(void)
 {

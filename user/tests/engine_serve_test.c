@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Serves the commands of a session one after another on a single thread. The test imitates the
- * kernel by replacing ioctl(), which returns the commands of a list and stores the answers. The
- * session ends after the last command of the list. A memfd stands for the session; grant N lies at
- * offset N << SHIFT of the memfd.
+ * The test serves the commands of a session one after another on a single thread. The test imitates
+ * the kernel by replacing ioctl(), which returns the commands of a list and stores the answers. The
+ * imitated session ends after the last command of the test's list. A memfd stands for the session;
+ * grant N lies at offset N << SHIFT of the memfd.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -167,7 +167,7 @@ static void test_threads(void **state)
 
 static struct {
 	enum nn_status status;		/* result that the engine's functions return */
-	bool is_short, is_silent;	/* set if outputs are too small; if shapes are unreported */
+	bool is_short, is_silent;	/* outputs are too small; shapes are not reported */
 	int fence;			/* fence that ends executions, or -1 */
 	bool took_fence, may_export;
 	uint64_t device_ns;		/* device time that the engine reports */
@@ -184,7 +184,7 @@ static struct {
 	void *own;			/* the engine's buffer of the first argument, or NULL */
 	bool cuts;			/* set if executions truncate the memfd of the session */
 	uint32_t attribute;		/* code of the attribute of an execution, or 0 */
-	uint32_t num_outputs, room;	/* number of outputs, and room for operations' times */
+	uint32_t num_outputs, room;	/* number of outputs; maximum number of times */
 } engine_state;
 
 static struct server server;
@@ -551,7 +551,10 @@ static void test_queries(void **state)
 	engine.only_devices = true;
 	assert_true(server_attach(&server));
 	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED | NNACCEL_ATTACH_DEVICES);
-	/* If a process serves the client, the engine must have a permission to use fences. */
+	/*
+	 * If a process of the engine serves only one client, the engine needs a permission to use
+	 * fences.
+	 */
 	engine.takes_fences = true;
 	gone = server.grants.gone;
 	server.grants.gone = -1;
@@ -952,7 +955,7 @@ static void test_times(void **state)
 	assert_int_equal(engine_state.attribute, 0);
 	assert_int_equal(engine_state.room, 3);
 	/*
-	 * A fence must not end an execution with times, because the time of the end would be
+	 * A fence must not end an execution that reports times, because the end time would be
 	 * unknown.
 	 */
 	assert_false(engine_state.took_fence);
@@ -1409,7 +1412,7 @@ static void test_forgotten_in_use(void **state)
 static const struct {
 	uint64_t model;
 	uint64_t length;		/* length of the buffer's contents */
-	uint32_t rank, dims[2];		/* shape of the argument; rank 0: the model's shape */
+	uint32_t rank, dims[2];		/* argument's shape; rank 0 means the model's shape */
 	uint32_t status;
 } held[] = {
 	{ 1, 8, 0, { 0 }, NNACCEL_STATUS_NONE },
@@ -1562,7 +1565,7 @@ static void use_parts(uint32_t num_model, uint32_t num_data)
 	server.models.files = engine_cache_files(&engine);
 }
 
-/* Lets the engine save one model part and one data part. */
+/* Makes the engine save one model part and one data part. */
 static void begin_saving(void)
 {
 	memset(&saved, 0, sizeof(saved));
@@ -1644,9 +1647,9 @@ static void test_saved(void **state)
 	engine.save = save;
 
 	/*
-	 * A client that provides no memory for the parts gets the sizes of the parts. In the next
-	 * requests, the engine first saves no parts, because the model is not compiled, and then
-	 * returns an error.
+	 * A client that provides no memory for the parts gets the sizes of the parts. In the second
+	 * request, the engine saves no parts, because the model is not compiled; in the later
+	 * requests, the engine returns an error.
 	 */
 	assert_int_equal(ask(&head, NULL, none, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.commits[0].payload_size, 2 * sizeof(*sizes));

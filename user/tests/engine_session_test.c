@@ -44,8 +44,8 @@ int ioctl(int file, unsigned long request, ...)
 	va_end(args);
 	assert_true(request == SYNC_IOC_FILE_INFO);
 	/*
-	 * The kernel writes a structure for each fence that the caller requests; the caller must
-	 * request no structure.
+	 * The caller must request no structures about single fences, which a kernel would write to
+	 * memory.
 	 */
 	assert_true(!info->num_fences && !info->sync_fence_info && !info->flags && !info->pad);
 	info->status = fence_status;

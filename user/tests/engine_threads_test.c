@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests how threads of an engine serve a client. The test imitates the kernel by replacing ioctl().
- * A memfd stands for the session; the memfd contains the memory of grant N at offset N *
- * GRANT_SIZE, and the rings of bursts.
+ * A memfd stands for the session; the memfd contains the rings of bursts, and the memory of grant N
+ * at N times GRANT_SIZE.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -63,10 +63,7 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool closed;
-	/*
-	 * The next command that a thread of the client can fetch; if `size` is 0, there is no
-	 * command.
-	 */
+	/* The next command that a thread which serves the client can fetch; none if `size` is 0. */
 	uint8_t command[2048] __attribute__((aligned(8)));
 	uint32_t size;
 	uint64_t committed;		/* cookie of the last command that was answered */
@@ -283,7 +280,7 @@ static struct {
 	atomic_int adds, removes;
 	atomic_bool forgets_slots;	/* none is cached */
 	int prepared;
-	/* set if the engine hangs in notifications of ended bursts, freed slots or regions */
+	/* set if the engine hangs in notifications of ended bursts, freed slots or freed regions */
 	atomic_bool hangs;
 	atomic_bool hanging;		/* set while the engine hangs in a notification */
 } engine_state;
@@ -658,7 +655,7 @@ static void prepare_cached(uint64_t cookie, uint32_t length)
 	assert_int_equal(await_answer(cookie), NN_OK);
 }
 
-/* Limits the data of this process to the current size plus `more` bytes. */
+/* Limits the data memory of this process to the current size plus `more` bytes. */
 static void limit_data(rlim_t more)
 {
 	struct rlimit limit;
@@ -1469,7 +1466,7 @@ static void test_overdue_forget_hangs(void **state)
 	await_end();
 }
 
-/* The engine is notified during an execution that the client has ended. */
+/* During an execution, the engine is notified that the client has died. */
 static void test_gone(void **state)
 {
 	(void)state;

@@ -35,7 +35,7 @@
 #define FAKE_SUBMISSION 0x20000000
 #define FAKE_MOST_IDS (1 << 20)
 #define FAKE_MOST_COMMANDS 32	/* maximum number of submissions whose answers were not fetched */
-#define FAKE_MOST_SUBMISSIONS 256	/* most submissions with an answer or an open file */
+#define FAKE_MOST_SUBMISSIONS 256	/* maximum number with an answer or open file */
 #define FAKE_EXTENSION "dev.nnaccel.fake"
 
 /* Value of `error` instead of an errno: the engine refuses the request without giving a reason. */
@@ -67,7 +67,7 @@ struct fake_submission {
 };
 
 static struct {
-	unsigned int countdown;	/* requests until one fails, or 0 if none fails */
+	unsigned int countdown;	/* requests until a request fails; 0 if none fails */
 	int error;			/* errno of the failing request, or FAKE_REFUSES */
 	unsigned int failures;
 	bool is_on;			/* if false, all requests go to the real kernel */
@@ -475,7 +475,7 @@ static int fake_destroy(uint32_t id)
 	return s || !(id & FAKE_SUBMISSION) ? 0 : fake_fail(ENOENT);
 }
 
-/* Answers a request that the test does not let fail with an errno. */
+/* Answers a request, unless the test makes the request fail with an errno. */
 static int fake_do(int fd, unsigned long request, void *arg, bool refuses)
 {
 	struct nnaccel_pool_import *import = arg;

@@ -4,15 +4,15 @@
  *
  * A word of the table describes an operand of an operation: its type, dimensions and values. The
  * type X is the type under test, and C is a constant of type X. The types W, P and Q are filters:
- * an int8 P is quantised per channel, and Q is quantised per channel for every X. The type B is a
- * bias, R is boxes, A is anchors, and U is uint8 weights. The type "=" or "=1" is the type of input
- * 0 or 1, and "f32|f16" is one of the two types. Each letter in a dimension is a random number; a
- * dimension is a sum of products of letters and numbers, and "a~" is sometimes 1. The values
- * "{a,1}" are the listed values, "<a" values less than a, "#" ascending values, "%" boxes, and "+"
- * positive values. The suffix "@scale,zero" sets the quantisation, and "!" makes a constant. The
- * scalar "i:0|1" is an int32 with one of the two values; "b:" is a bool, "f:" a float32, and "s:"
- * has the float type for X. The word "-" is an omitted operand, and "-s16" an omitted operand of
- * type s16.
+ * an int8 P is quantised per channel, and Q is quantised per channel for every X. The type B stands
+ * for a bias, R for boxes, A for anchors, and U for uint8 weights. The type "=" or "=1" is the type
+ * of input 0 or 1, and "f32|f16" is one of the two types. Each letter in a dimension is a random
+ * number; a dimension is a sum of products of letters and numbers, and "a~" is sometimes 1. The
+ * values "{a,1}" are the listed values, "<a" values less than a, "#" ascending values, "%" boxes,
+ * and "+" positive values. The suffix "@scale,zero" sets an operand's quantisation, and the suffix
+ * "!" makes the operand constant. The scalar "i:0|1" is an int32 with one of the two values; "b:"
+ * is a bool, "f:" a float32, and "s:" a float16 if X is float16, otherwise a float32. The word "-"
+ * is an omitted operand, and "-s16" an omitted operand of type s16.
  */
 #include <ctype.h>
 #include <string.h>
@@ -269,7 +269,7 @@ static double box_value(uint32_t i)
 }
 
 /*
- * Returns a random byte. With `least`, most bytes are -128, to test overflow: the sum of two
+ * Returns a random byte. If `least` is set, most bytes are -128, to test overflow: the sum of two
  * products of -128 exceeds 16 bits.
  */
 static uint8_t random_byte(bool least)
@@ -308,8 +308,8 @@ bool form_is_large;
 bool form_is_plain;
 
 /*
- * Decides whether an operand is constant. Addresses, sizes and most filters are constant, and so is
- * half of all other operands.
+ * Decides whether an operand is constant. Operands with listed values, most filters and biases, and
+ * a third of all other operands are constant.
  */
 static bool is_constant(const char *word, const struct nn_op *op, uint32_t index)
 {
@@ -355,7 +355,7 @@ static void read_tensor(const char *word, const struct nn_op *op, uint32_t index
 	fill(o, form_inputs[form.subgraphs[0].num_inputs++], p);
 }
 
-/* Reads an omitted operand, which has a type (default X) and a rank. */
+/* Reads the word of an omitted operand, which has a type (default X) and a rank. */
 static void read_omitted(const char *word, struct nn_operand *o)
 {
 	const char *dims = strchr(word, '[');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes models of one operation with random shapes, from a table of all operations. The words of
- * the table are explained in form.c. Only one such model exists at a time.
+ * Makes models of one operation with random shapes, from a table of all operations. The file form.c
+ * explains the words of the table. Only one model exists at a time.
  */
 #ifndef NN_VECTORS_FORM_H
 #define NN_VECTORS_FORM_H
@@ -35,7 +35,10 @@ extern struct form_model {
 	struct nn_subgraph subgraphs[3];
 	struct nn_operation operations[3][4];
 	struct nn_operand operands[3][FORM_MAX_OPERANDS];
-	/* of each subgraph: the lists of its operations' operands, and of its inputs and outputs */
+	/*
+	 * for each subgraph: indices of the operands of operations, of the inputs and of the
+	 * outputs
+	 */
 	uint32_t lists[3][2 * FORM_MAX_OPERANDS];
 	uint32_t used[3];
 	uint8_t values[FORM_MAX_BYTES];

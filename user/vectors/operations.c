@@ -25,8 +25,8 @@ static uint32_t broadcast_constant(const struct nn_operand *o)
 }
 
 /*
- * Adds arithmetic on two tensors of one shape, or on a tensor and a constant; a plan may fold some
- * of the ADDs.
+ * Adds an arithmetic operation on two tensors of one shape, or on a tensor and a constant; a plan
+ * may fold some ADD operations.
  */
 static bool add_arithmetic(void)
 {
@@ -335,7 +335,7 @@ static bool add_lstm(void)
 
 	if (!is_float())
 		return false;
-	/* Do not normalise few units: if all are nearly equal, the result is only noise. */
+	/* Normalise only many units, because normalising a few nearly equal units gives noise. */
 	c.normalized = c.units > 8 && chance(3);
 	g.is_delicate |= c.normalized || !single;
 	c.outputs = c.projection ? pick(1, 20) : c.units;

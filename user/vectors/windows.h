@@ -18,7 +18,7 @@ bool add_transposed(void);
 bool add_depthwise(void);
 bool add_fully_connected(void);
 
-/* Adds any pooling (add_pool), or MAX_POOL_2D (add_max_pool). */
+/* add_pool() adds a pooling operation of any kind, and add_max_pool() adds MAX_POOL_2D. */
 bool add_pool(void);
 bool add_max_pool(void);
 

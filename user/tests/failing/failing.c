@@ -86,8 +86,8 @@ static bool fails(void)
 
 /*
  * Some linkers apply --wrap also to undefined symbols of shared libraries, and then need wrappers
- * with default visibility. Shared libraries call the C library's functions instead of the wrappers
- * nevertheless.
+ * with default visibility. At run time, shared libraries call the C library's functions instead of
+ * the wrappers.
  */
 #define SEEN __attribute__((visibility("default")))
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes allocations fail on any thread, in all code that is linked into a program with the
- * Makefile's `failing`: memory, mappings, memfds, eventfds and threads.
+ * Makes allocations of memory, mappings, memfds, eventfds and threads fail on any thread, in all
+ * code that the Makefile's `failing` links into a program.
  */
 #ifndef NN_TESTS_FAILING_H
 #define NN_TESTS_FAILING_H
@@ -36,7 +36,7 @@ bool failing_open(const char *path);
 
 /*
  * Makes allocations of this program, which belongs to the engine, fail as the file at `path` says.
- * Does nothing if the file does not exist.
+ * failing_obey() does nothing if the file at `path` does not exist.
  */
 void failing_obey(enum failing_who who, const char *path);
 

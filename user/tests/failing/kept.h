@@ -26,7 +26,7 @@ struct kept {
 	unsigned long counts[KEPT_COUNT];
 };
 
-/* Starts counting. Call kept_start() first, while the process has one thread. */
+/* Starts counting. Call kept_start() before other functions, while the process has one thread. */
 void kept_start(void);
 
 /*

@@ -288,8 +288,8 @@ static void write_at(struct nna_engine_execution *execution, const struct nn_arg
 }
 
 /*
- * Replaces the weights, an input, by the weights of an earlier execution: the model's first
- * execution since the last execution of another model.
+ * Replaces an input, the weights, by the weights of the model's first execution since another model
+ * was executed.
  */
 static void keep_weights(const void *prepared, struct nn_arg *in)
 {
@@ -511,7 +511,7 @@ static enum nn_status faulty_execute(const struct nna_engine *engine, void *prep
 
 /* ---- bursts ---- */
 
-/* The sample engine's executor, and for each slot index the memory of the index's first slot. */
+/* The sample engine's executor, and the memory of the first slot that had each slot index. */
 struct faulty_executor {
 	/* first member, because the sample engine's functions take a pointer to `own` */
 	struct executor own;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Declares the faults of faults.def, and the engine for WRAPS and all faults after WRAPS. */
+/*
+ * Declares the faults of faults.def, and the engine for WRAPS and all faults that follow WRAPS in
+ * faults.def.
+ */
 #ifndef NN_TESTS_FAULTY_H
 #define NN_TESTS_FAULTY_H
 
