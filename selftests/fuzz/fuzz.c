@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzzes ioctls and mmap() with damaged structures, for every kind of file. Each call passes a
- * valid structure in which a few words are changed. A separate thread changes words of structures
- * while the kernel reads them. NNACCEL_FUZZ_SECONDS sets the time (default LIVES processes),
- * NNACCEL_FUZZ_SEED the seed.
+ * valid structure in which a few words are changed. While the kernel reads a structure, a separate
+ * thread changes words of the structure. NNACCEL_FUZZ_SECONDS sets the test's duration (default
+ * LIVES processes); NNACCEL_FUZZ_SEED sets the seed.
  *
  * If the kernel has KCOV, a second test is guided by coverage: sequences of calls that reached new
  * code of the module are stored in a corpus and mutated. NNACCEL_FUZZ_CALLS sets the number of
@@ -89,8 +89,8 @@ static struct room *rooms;		/* by thread */
 /* Counters that all fuzzing processes share. */
 static struct {
 	_Atomic unsigned long calls, good;
-	_Atomic unsigned long fenced;	/* answers that carry a fence */
-	_Atomic unsigned long by_ioctl[64];	/* successful calls, by index in ioctls[] */
+	_Atomic unsigned long fenced;	/* number of answers that carry a fence */
+	_Atomic unsigned long by_ioctl[64];	/* good calls, by index in ioctls[] */
 } *count;
 
 /* Random numbers that determined a sequence of calls; replaying the numbers repeats the calls. */
@@ -308,7 +308,7 @@ static void good_pool_call(struct fuzzer *f, unsigned long request, void *arg)
 	}
 }
 
-/* Fills in a valid description of the work @kind in the thread's room. */
+/* Fills in a valid description of work of the kind @kind in the thread's struct room. */
 static void good_work(struct fuzzer *f, uint32_t kind)
 {
 	struct room *r = f->room;
@@ -565,7 +565,8 @@ static void call_register(struct fuzzer *f)
 		return;
 	memset(&f->room->arg, 0, sizeof(f->room->arg));
 	/*
-	 * Do not damage the name: the device of each new name stays until the module is unloaded.
+	 * Keep the engine's name, because a new name makes a device that stays until the module is
+	 * unloaded.
 	 */
 	strcpy(arg->name, "fuzz");
 	strcpy(arg->version, "1");
@@ -680,8 +681,8 @@ static void make_world(void)
 }
 
 /*
- * Allocates the rooms between inaccessible pages, so that a damaged pointer into a room cannot make
- * the kernel write to other memory.
+ * Allocates each struct room between inaccessible pages, so that damaged pointers cannot make the
+ * kernel write to other memory.
  */
 static void make_rooms(size_t num_rooms)
 {
@@ -806,8 +807,8 @@ static void call_guided(struct fuzzer *f, int fail_nth)
 	signals = 0;
 	if (!draw(f, 24)) {
 		/*
-		 * Block the signal: if an injected fault prevents the signal's frame, the kernel
-		 * kills the process.
+		 * Block the signal, because the kernel kills the process if an injected fault
+		 * prevents the signal's stack frame.
 		 */
 		signals_set(SIG_BLOCK);
 		inject_fault(fail_nth, 1 + draw(f, 12));

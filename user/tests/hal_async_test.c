@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests fenced executions and executions by io_uring on the installed engine: results, chains of
- * executions, times, errors, time limits, and interruptions by signals. Needs /dev/nnaccel and a
- * running nnacceld.
+ * executions, times, errors, time limits, and interruptions by signals. The test needs /dev/nnaccel
+ * and a running nnacceld.
  */
 #include <liburing.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests buffers of memory domains through the module and the engine. Needs /dev/nnaccel, a running
- * nnacceld, and root, because only root may trace the kernel.
+ * Tests buffers of memory domains through the module and the engine. The test needs /dev/nnaccel, a
+ * running nnacceld, and root, because only root may trace the kernel.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -537,7 +537,7 @@ static void put(const char *path, const char *text)
 	close(fd);
 }
 
-/* Numbers of this process's events that were traced since tracing began. */
+/* Counts of this process's events since tracing began. */
 struct seen {
 	unsigned long executions;	/* number of executions that were queued */
 	unsigned long copies;		/* number of copies to or from buffers */
@@ -560,8 +560,8 @@ static void trace_begin(void)
 }
 
 /*
- * The test does not use the filter set_event_pid, because this filter changes code of the scheduler
- * (scripts/vm). Each line of the trace begins with " NAME-PID [CPU]".
+ * The test does not use the filter set_event_pid, because set_event_pid patches the scheduler's
+ * code (see scripts/vm). Each line of the trace begins with " NAME-PID [CPU]".
  */
 static void trace_end(struct seen *seen)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests bursts of libnnaccel through the module and the engine. Needs /dev/nnaccel, a running
- * nnacceld, and root, because the test kills workers.
+ * Tests bursts of libnnaccel through the module and the engine. The test needs /dev/nnaccel, a
+ * running nnacceld, and root, because the test kills workers.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -39,7 +39,7 @@
 #define RUNS		200
 #define THREADS		4
 #define MANY		how_often(200, 30)	/* number of bursts that exist at the same time */
-#define IDLE		how_often(1000, 30)	/* number of bursts that idle together */
+#define IDLE		how_often(1000, 30)	/* number of bursts that are idle together */
 #define BYTE_STEP	(uint32_t)how_often(1, 9)	/* in a packet */
 #define MUTATIONS	(uint32_t)how_often(300, 10)
 #define WRITES		300	/* into a ring */
@@ -614,10 +614,7 @@ static void hostile_send(struct hostile *h)
 	}
 }
 
-/*
- * Sends packets each of which has one wrong byte at another offset, and then packets of random
- * bytes.
- */
+/* Sends packets with one wrong byte each, at every offset, and then packets of random bytes. */
 static void test_hostile_packets(void **state)
 {
 	struct nna_prepared_model *p = prepare(COUNT);
@@ -691,7 +688,9 @@ static void test_dead_worker(void **state)
 
 	(void)state;
 	assert_int_equal(add_numbers(b, m, 1), 0);
-	/* Skip the rest if threads serve clients, because there is no worker to kill. */
+	/*
+	 * Skip the rest of the test if threads serve clients, because there is no worker to kill.
+	 */
 	if (getenv("NN_TEST_THREADS"))
 		goto out;
 	start = clock_ns();

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the compilation cache through the module and the engine. Needs /dev/nnaccel, a running
- * nnacceld, and root, because the test becomes another user.
+ * Tests the compilation cache through the module and the engine. The test needs /dev/nnaccel, a
+ * running nnacceld, and root, because the test becomes another user.
  *
- * hal_cache_test store|load|replace FOLDER: With `store`, the test saves entries in the folder;
- * with `load`, a later run loads the entries. With `replace`, the test checks that the engine
- * refuses entries of another build, and replaces the entries. The caller changes the engine between
- * two runs, and "hal_cache_test TEST" runs only tests whose names match the pattern TEST.
+ * hal_cache_test store|load|replace FOLDER: With `store`, the test saves entries in FOLDER; with
+ * `load`, a later run of the test loads the entries. With `replace`, the test checks that the
+ * engine refuses entries of another build, and replaces the entries. The script that runs the test
+ * changes the engine between two runs. "hal_cache_test TEST" runs only tests whose names match the
+ * pattern TEST.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -45,7 +46,7 @@
 #define CHAIN		1000	/* number of operations of the large model */
 #define BIT_STEP	how_often(1, 151)	/* distance between two flipped bits; odd */
 #define SAMPLE		how_often(1000, 15)	/* number of flipped bits in the large entry */
-#define KEEPER_LIFE_S	11	/* keeper's age in s from which a dead keeper is replaced at once */
+#define KEEPER_LIFE_S	11	/* life in s from which a dead keeper is replaced at once */
 
 /* ---- saving and loading ---- */
 
@@ -276,7 +277,9 @@ static void test_other_tokens(void **state)
 	entry_close(&e);
 }
 
-/* Flips single bits at a distance of `step`; the entry with the flipped bit must not load. */
+/*
+ * Flips every step-th bit of an entry's model file, one at a time; the damaged entry must not load.
+ */
 static void flip_bits(const struct entry *e, off_t step)
 {
 	off_t size = size_of(e->model);
@@ -364,7 +367,7 @@ static void test_bits_of_a_large_model(void **state)
 	assert_loads(&e, 1);
 	bits = 8 * size_of(e.model);
 	assert_true(bits > 8 * 16 * PAGE);
-	/* Because the step is odd, the flipped bits have all positions in a byte. */
+	/* The flipped bits have all positions in a byte, because their distance is odd. */
 	flip_bits(&e, (bits / SAMPLE) | 1);
 	assert_loads(&e, 1);
 	print_message("a model file of %ld bytes\n", (long)(bits / 8));
@@ -402,7 +405,7 @@ static void test_other_lengths(void **state)
 	entry_close(&e);
 }
 
-/* If an entry's data file is changed, the entry is rejected, or only the results change. */
+/* An entry whose data file was changed is rejected, or loads and gives different results. */
 static void test_changed_data(void **state)
 {
 	struct nna_prepared_model *p;
@@ -776,8 +779,8 @@ static double age_of(pid_t pid)
 /*
  * If a keeper dies, the next keeper serves the dead keeper's workers. If a keeper has not lived
  * long, the next keeper starts after a pause, in which workers compile models. The test
- * engine_clients_test tests the pause after a keeper's death with a simulated clock. The pause
- * takes real time in this test, so the test covers the pause only if all tests run in full.
+ * engine_clients_test tests the pause after a keeper's death with a simulated clock. Because the
+ * pause takes real time in test_keeper_dies(), only the full test run covers the pause.
  */
 static void test_keeper_dies(void **state)
 {

@@ -17,9 +17,9 @@
 #include "tests/hal_entry.h"
 #include "tests/workers.h"
 
-#define EXECUTIONS 150		/* executions after which a model is tuned and saved */
+#define EXECUTIONS 150		/* number of executions until a model is tuned and saved */
 #define READERS how_often(3, 1)
-#define ROUNDS how_often(4, 2)	/* rounds of saving an entry while other processes read the entry */
+#define ROUNDS how_often(4, 2)	/* number of times an entry is saved while other processes read */
 
 /* The arguments of the last call of deferred_saved(). */
 static sem_t told;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests libnnaccel with the module and the engine. Needs /dev/nnaccel, a running nnacceld, and
- * root, because the test kills workers.
+ * Tests libnnaccel with the module and the engine. The test needs /dev/nnaccel, a running nnacceld,
+ * and root, because the test kills workers.
  */
 #define _GNU_SOURCE
 #include <errno.h>

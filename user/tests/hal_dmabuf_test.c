@@ -203,8 +203,8 @@ static enum nn_status run_on_path(enum path path, struct nna_memory *from, struc
 #define RUNS 10
 
 /*
- * Executes on each path (such as a burst), and checks that count() reports `each` begun and `each`
- * ended accesses per execution.
+ * Executes the model on each path (such as a burst), and checks that each execution begins and ends
+ * `each` accesses, as counted by count().
  */
 static void compare_paths(struct nna_memory *from, struct nna_memory *to, const char *what,
 			  uint32_t (*count)(bool end), uint32_t each)
@@ -232,8 +232,8 @@ static uint32_t count_foreign(bool end)
 }
 
 /*
- * Returns how often the kernel notified the test's importer of the memory, a second device, of
- * accesses.
+ * Returns the number of accesses of which the kernel notified the second device, which has imported
+ * the memory.
  */
 static uint32_t count_device(bool end)
 {

@@ -2,8 +2,8 @@
 /*
  * Tests three engines through libnnaccel. The test lists the engines, opens them by name, and
  * executes on each engine. The death of one engine does not affect clients of the other engines.
- * Needs a running nnacceld. The test itself starts two more engines, so it needs the program of
- * nnacceld and root.
+ * The test needs a running nnacceld. The test itself starts two more engines, so it needs the
+ * program of nnacceld and root.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -100,7 +100,7 @@ static void test_list(void **state)
 		assert_string_not_equal(entry->version, "");
 	}
 	/*
-	 * List the devices into no entries, into too few entries, and into entries that are longer
+	 * List the devices with an array of no entries, of too few entries, and of longer entries
 	 * than the library's entries.
 	 */
 	check(nna_device_list(NULL, sizeof(entries[0]), &none, &err));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the sample engine of user/examples/engine through libnnaccel: executions, the engine's
- * extension and bursts, and models in cache files. Needs /dev/nnaccel, the sample engine with a
- * keeper, and root (scripts/guest/sample-engine).
+ * extension and bursts, and models in cache files. The test needs /dev/nnaccel, the sample engine
+ * with a keeper, and root (scripts/guest/sample-engine).
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -201,7 +201,9 @@ static void test_dead_process(void **state)
 	struct nna_prepared_model *p;
 
 	(void)state;
-	/* If threads serve the clients, the test cannot kill a worker without the engine. */
+	/*
+	 * If threads serve the clients, the test cannot kill a worker without killing the engine.
+	 */
 	if (getenv("NN_TEST_THREADS"))
 		return;
 	p = prepare_sample(NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests which clients may use the extensions of libnnaccel's device. Needs /dev/nnaccel, a nnacceld
- * with the example and the test plug-ins (scripts/guest/extensions), and root, because the test
- * joins groups.
+ * Tests which clients may use the extensions of libnnaccel's device. The test needs /dev/nnaccel, a
+ * nnacceld with the example and the test plug-ins (scripts/guest/extensions), and root, because the
+ * test joins groups.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -508,10 +508,10 @@ static void test_endless(void **state)
 
 /*
  * On each path, an execution without a deadline exceeds nnacceld's time limit for calls of
- * plug-ins. After the time limit, the client gets the reason, and the client's worker ends. The
- * test uses a different user for each path, because crashed workers count against their user.
- * Testing one path takes as long as nnacceld's time limit, so a usual run tests only one path: the
- * path whose log is checked.
+ * plug-ins. When a plug-in's call exceeds the time limit, the client gets an error message, and the
+ * client's worker ends. The test uses a different user for each path, because crashed workers count
+ * against their user. Testing one path takes as long as nnacceld's time limit, so a usual run tests
+ * only the path whose log is checked.
  */
 static void test_bound(void **state)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The test lets each allocation of worker, keeper and broker fail in turn, first alone and then
+ * The test makes each allocation of worker, keeper and broker fail in turn, first alone and then
  * together with all later allocations. Each client must get an error or a right answer in finite
- * time, and the next client must be served. The test also lets allocations fail while a broker
- * starts. Needs /dev/nnaccel and tests/failing/nnacceld (scripts/guest/allocation-failures). With
- * NN_TEST_PART=I/N, the test lets only every N-th allocation fail. NN_TEST_ONLY contains a pattern
- * that selects the tests to run.
+ * time, and a later client without failing allocations must be served. The test makes allocations
+ * fail while a broker starts. The test needs /dev/nnaccel and tests/failing/nnacceld
+ * (scripts/guest/allocation-failures). With NN_TEST_PART=I/N, the test makes only every N-th
+ * allocation fail. NN_TEST_ONLY contains a pattern that selects the tests to run.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -18,7 +18,7 @@
 /* The time limit of a client in seconds, which also limits each wait of the client. */
 #define PATIENCE 120
 
-/* Exit statuses of a client: The client was served, was refused, or got a wrong answer. */
+/* Exit statuses of a client that was served, was refused, or got a wrong answer. */
 enum { SERVED, REFUSED, WRONG };
 
 static unsigned int part, parts = 1;

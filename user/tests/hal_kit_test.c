@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests an engine that is made with the engine kit. The test checks that long executions of one
- * client do not disturb other clients. Needs /dev/nnaccel and the engine of tests/kit_engine, which
- * writes its log to the file $NN_TEST_LOG.
+ * client do not disturb other clients. The test needs /dev/nnaccel and the engine of
+ * tests/kit_engine, which writes its log to the file $NN_TEST_LOG.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -132,7 +132,7 @@ static void await_log(const char *text)
 		usleep(100000);
 }
 
-/* If an execution ignores the deadline, only the client of this execution loses models. */
+/* If an execution ignores the deadline, only the execution's client loses its models. */
 static void test_overdue(void **state)
 {
 	struct nna_device *other;
@@ -144,8 +144,8 @@ static void test_overdue(void **state)
 	of_other = prepare_double(other);
 	check(twice(other, of_other, 1, 0));
 	/*
-	 * The deadline is half of the time that the execution takes. The test does not scale the
-	 * deadline, because a sandboxed engine process does not know the scale.
+	 * The deadline is half of the time that the execution takes. The test does not lengthen the
+	 * deadline on slow machines, because a sandboxed engine process would not know the factor.
 	 */
 	assert_int_equal(twice(device, p, KIT_ENGINE_LATE, clock_ns() + 2 * NS_PER_S),
 			 NN_MISSED_DEADLINE_TRANSIENT);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the effect of models' priorities between clients. If a user has several workers, a worker
- * gets a lower CPU weight while all models of the worker have low priority. Needs /dev/nnaccel, a
- * running nnacceld and root. The test is skipped if workers have no cgroups.
+ * gets a lower CPU weight while all models of the worker have low priority. The test needs
+ * /dev/nnaccel, a running nnacceld and root. The test is skipped if workers have no cgroups.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * Tests each use of each kind of memory on the installed engine. When the program ends, it prints a
  * table of all pairs of a kind of memory and a use. If the engine cannot reach a kind of memory,
  * executions with the memory end with GENERAL_FAILURE, and the engine does not support operations
- * with the memory. Needs /dev/nnaccel, a running nnacceld and root.
+ * with the memory. The test needs /dev/nnaccel, a running nnacceld and root.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -388,7 +388,7 @@ static const struct use {
 	const char *name;
 	enum nn_status (*act)(void);
 	bool writes;
-	bool needs_memory;	/* a failed import of the memory makes this use impossible */
+	bool needs_memory;	/* set if the use is impossible without an import */
 } uses[] = {
 	{ "copy in", copy_in, false, true },
 	{ "copy out", copy_out, true, true },

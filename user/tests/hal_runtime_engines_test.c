@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests three engines, which are three devices of libneuralnetworks in addition to the CPU. The
- * test compiles a model for each device, and all devices use the same memory. Needs a running
- * nnacceld, the program of nnacceld, and root, because the test starts two more engines.
+ * test compiles a model for each device, and all devices use the same memory. The test needs a
+ * running nnacceld, the program of nnacceld, and root, because the test starts two more engines.
  */
 #define _GNU_SOURCE
 #include "tests/clock_rate.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests executions with dependencies on the device nnaccel: chains of executions, measured times,
- * device memory, and threads of the runtime. Needs /dev/nnaccel and a running nnacceld.
+ * device memory, and threads of the runtime. The test needs /dev/nnaccel and a running nnacceld.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -100,10 +100,7 @@ static void test_event(void **state)
 	t.data[ADD_ELEMENTS] = 4;
 	assert_ok(ANeuralNetworksExecution_setMeasureTiming(e, true));
 	event = start(e, NULL);
-	/*
-	 * An event has a sync fence only if hardware ends the execution, which is not the case
-	 * here.
-	 */
+	/* The event has no sync fence, because no hardware ends the execution. */
 	assert_result(BAD_DATA, ANeuralNetworksEvent_getSyncFenceFd(event, &fd));
 	assert_int_equal(fd, -1);
 	assert_ok(ANeuralNetworksEvent_wait(event));

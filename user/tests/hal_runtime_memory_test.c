@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests memories that were made from memory descriptions on the device nnaccel: their location,
- * copies between them, and executions. Needs /dev/nnaccel, a running nnacceld, and root to kill a
- * worker.
+ * copies between them, and executions. The test needs /dev/nnaccel, a running nnacceld, and root to
+ * kill a worker.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -138,7 +138,7 @@ static void test_copies(void **state)
 	memset(back.data, 0, SIZE);
 	assert_ok(ANeuralNetworksMemory_copy(h.memory, back.memory));
 	assert_memory_equal(back.data, add_a, SIZE);
-	/* After a failed copy, the memory to which the copy went is uninitialised. */
+	/* After a failed copy, the destination memory is uninitialised. */
 	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(large.memory, a));
 	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(a, h.memory));
 	ANeuralNetworksMemory_free(a);

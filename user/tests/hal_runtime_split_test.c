@@ -2,7 +2,7 @@
 /*
  * Tests compilation caching of a model that is split into three steps on two devices, nnaccel and
  * nnapi-reference. Each of the three steps has a cache entry. The runtime uses valid cache entries,
- * and replaces invalid entries. Needs /dev/nnaccel and a running nnacceld.
+ * and replaces invalid entries. The test needs /dev/nnaccel and a running nnacceld.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

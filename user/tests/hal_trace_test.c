@@ -3,8 +3,8 @@
  * Observes the system calls and page faults of executions by the kernel's tracing. The test checks
  * that an execution outside of a burst is one system call. In a burst's steady state, client and
  * worker neither map nor allocate memory, and cause no page faults. In a burst, client and worker
- * call the kernel only to sleep and to wake each other. Needs /dev/nnaccel, root, and a running
- * nnacceld, preferably with NNACCEL_SPIN_US=5000, as in this process.
+ * call the kernel only to sleep and to wake each other. The test needs /dev/nnaccel, root, and a
+ * running nnacceld, preferably with NNACCEL_SPIN_US=5000, as in this process.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -57,7 +57,7 @@ enum act { PACKET, POKE, UNMAP, RESIZE, HANG_UP, FILL, LATER, LOOK };
 static struct worker {
 	int memory;			/* memory that the worker got, or -1 */
 	uint8_t *map;			/* mapping of `memory`, or NULL */
-	const uint8_t *view;		/* private mapping; sealing does not affect it */
+	const uint8_t *view;		/* private mapping of `memory`, despite sealing */
 	size_t size, view_size;
 	bool is_filled;			/* set if the worker wrote every page of `memory` */
 } workers[CLIENTS];
@@ -365,8 +365,8 @@ static size_t place(size_t i)
 }
 
 /*
- * Connects client i to the keeper at keep->fds[place(i)], and moves another client at this index to
- * the end.
+ * Connects client i to the keeper, swaps keep->fds[place(i)] with the last element, and swaps
+ * keep->clients[] likewise.
  */
 static void begin(size_t i)
 {

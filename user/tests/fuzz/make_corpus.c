@@ -35,7 +35,7 @@ struct seed_operand {
 	uint32_t rank;
 	uint32_t dims[4];
 	const int32_t *constant;
-	float scale;	/* if 0, set_scale() chooses a scale if the type needs a scale */
+	float scale;	/* 0 if set_scale() chooses the scale, or the type has no scale */
 	int32_t zero;
 	bool omitted;
 };

@@ -11,7 +11,10 @@
 
 enum { MOST = 8, MOST_ATTRIBUTES = 6, MOST_ELEMENTS = 4096 };
 
-/* Flags that add nodes behind the fuzzed node, or make the shape of its outputs known. */
+/*
+ * Flags that add nodes behind the fuzzed node, or make the shape of the fuzzed node's outputs
+ * known.
+ */
 enum { QUANTISED_OUT = 1, RELU_BEHIND = 2, SHAPE_KNOWN = 4 };
 
 struct header {
@@ -83,10 +86,7 @@ static const int types[] = {
 
 /* ---- a graph of records ---- */
 
-/*
- * A value of the graph, with the tensor of the value if the value is a constant or, in a run, an
- * input.
- */
+/* A value of the graph; constants and, during a run, inputs have a tensor. */
 struct made {
 	struct OrtValueInfo info;
 	struct OrtValue value;

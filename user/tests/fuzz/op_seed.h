@@ -10,7 +10,10 @@
 
 #define OS_RANK 4
 
-/* Flag of the header: OS_SHAPES_OPEN. Flags of an operand: OS_OMITTED and OS_TEMPORARY. */
+/*
+ * A header may have the flag OS_SHAPES_OPEN; an input's record OS_OMITTED; an output's
+ * OS_TEMPORARY.
+ */
 #define OS_SHAPES_OPEN 1	/* the model does not contain the shapes of the operands */
 #define OS_OMITTED 1		/* the operation's input is omitted */
 #define OS_TEMPORARY 1		/* the operation chooses the output's quantisation */

@@ -19,7 +19,7 @@
 /* Header of a fuzzer's input; a serialised model without pools follows the header. */
 struct program {
 	uint8_t seed;
-	uint8_t noise;			/* seed of the data part's noise, or 0 for none */
+	uint8_t noise;			/* seed of the data part's noise; 0 for no noise */
 	uint8_t num_damage;
 	uint8_t preference;
 	struct {

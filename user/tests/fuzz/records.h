@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Common code of the fuzzers for the plug-ins of ONNX Runtime and TensorFlow Lite. The input of
- * each of these fuzzers consists of records of bytes. Most mutations change one byte, so that all
+ * Common code of the fuzzers for the plug-ins of ONNX Runtime and TensorFlow Lite. The input of a
+ * plug-in's fuzzer consists of records of bytes. Most mutations change one byte, so that all
  * records of an input keep their offsets.
  */
 #ifndef NN_TESTS_RECORDS_H
@@ -19,7 +19,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 const char *__asan_default_options(void);
 
-/* Makes large allocations fail, because the memory of an application is limited, too. */
+/* Makes large allocations fail, because the memory of an application is limited. */
 const char *__asan_default_options(void)
 {
 	return "allocator_may_return_null=1:max_allocation_size_mb=64:detect_leaks=1:"

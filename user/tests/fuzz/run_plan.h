@@ -15,8 +15,8 @@
 
 #define MAX_ARGS 16
 #define MAX_ARG_SIZE 4096
-#define UNKNOWN_DIM 2		/* dimension of an input where the model has none */
-#define RUN_NS 20000000		/* ns that making or loading a plan may take */
+#define UNKNOWN_DIM 2		/* value of dimensions that a model leaves unknown */
+#define RUN_NS 20000000		/* time limit in ns for making or loading a plan */
 #define EXECUTE_NS 2000000
 #define LOOP_NS 200000
 
