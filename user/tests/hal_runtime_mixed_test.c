@@ -116,7 +116,7 @@ static uint32_t device_word(const struct exporter *reader, uint32_t offset, cons
 }
 
 /*
- * Gives the fence that ends an execution to the driver vgem. Returns whether the fence was still
+ * Passes to the driver vgem the fence that ends an execution. Returns whether the fence was still
  * pending when vgem refused a write because of this fence.
  */
 static bool hand_over(ANeuralNetworksExecution *e, int vgem)

@@ -2,8 +2,8 @@
 /*
  * Tests that programs can use the device nnaccel after the engine has started, and after a worker
  * or the engine has died. The test also uses the device in forked children, and after nnacceld has
- * refused a worker because of the user's limit on workers. Needs the guest of scripts/vm, whose
- * engine this test stops and starts, and root to find the worker.
+ * refused a worker because of the user's limit on workers. The test needs the guest of scripts/vm,
+ * whose engine this test stops and starts, and root to find the worker.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 #define DEATHS how_often(3, 2)
 #define CHILDREN how_often(8, 2)
 #define ROOM how_often(64, 2)	/* limit of workers per user in the first tests */
-#define COMPUTING 2		/* threads that compute, on the named device or any */
+#define COMPUTING 2		/* number of threads that compute */
 #define COMPILING 2		/* threads that compile */
 #define PAUSE_US (useconds_t)how_often(0, 5000)	/* pause in which the engine can start */
 #define NOBODY 65534
@@ -216,7 +216,7 @@ static void test_forked_children(void **state)
 /* A client process of an unprivileged user, and the test's ends of two pipes to the client. */
 struct client {
 	pid_t pid;
-	int go;			/* pipe whose closing lets the client continue */
+	int go;			/* closing this pipe wakes the client */
 	int ready;
 };
 
@@ -310,7 +310,7 @@ int main(void)
 		cmocka_unit_test(test_engine_comes_later),
 		cmocka_unit_test(test_one_client_too_many),
 		/*
-		 * The test test_engine_restarts() restarts the engine, which ends the low limit on
+		 * The test test_engine_restarts() restarts the engine without the low limit on
 		 * workers.
 		 */
 		cmocka_unit_test(test_engine_restarts),

@@ -66,7 +66,10 @@ static void no_activation(ANeuralNetworksModel *model, uint32_t operand)
 
 static const uint32_t row[] = { 1, ROW }, open_row[] = { 0, ROW };
 
-/* Makes a model for a branch of the IF: a + b or a b, where b has an unknown number of rows. */
+/*
+ * Makes a model for a branch of the IF: ADD or MUL of a and b, where b has an unknown number of
+ * rows.
+ */
 static ANeuralNetworksModel *branch(ANeuralNetworksOperationType type)
 {
 	const ANeuralNetworksOperandType types[] = {

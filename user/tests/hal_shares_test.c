@@ -227,7 +227,7 @@ static int set_up_container(void **state)
 		usleep(10000);
 	mkdir(CONTAINER, 0755);
 	if (!write_to(CONTAINER "/cgroup.subtree_control", "+memory"))
-		return 0;	/* without cgroups, the tests skip themselves */
+		return 0;	/* without cgroups, all tests are skipped */
 	mkdir(INNER, 0755);
 	mkdir(OTHER, 0755);
 	write_to(INNER "/cgroup.subtree_control", "+memory");

@@ -43,7 +43,7 @@
 #define AWAKE_RUNS	1000
 #define TRIES		how_often(12, 6)
 #define SLOW_S		1	/* time of WARM_UP executions if client and worker share a CPU */
-#define SETTLE		3000	/* executions after which earlier delays have no effect */
+#define SETTLE		3000	/* number of executions after which earlier delays have no effect */
 
 /*
  * Number of system calls that turn tracing off: one file is closed, and another file is opened and
@@ -53,14 +53,14 @@
 #define COUNT		4
 #define SIZE		(COUNT * sizeof(float))
 
-/* Numbers of the trace events of the client, of the worker, or of one thread. */
+/* Counts of the trace events of the client, of the worker, or of a single thread. */
 struct seen {
 	pid_t thread;
 	unsigned long futexes;
 	unsigned long clocks;
 	unsigned long faults;
 	unsigned long others;
-	unsigned long ioctls;	/* number of ioctls in `others` */
+	unsigned long ioctls;	/* number of the calls in `others` that are ioctl() */
 };
 
 static void put(const char *path, const char *text)
@@ -76,7 +76,7 @@ static void put(const char *path, const char *text)
 
 /*
  * The threads whose events read_trace() counts. The test does not use the filter set_event_pid,
- * because this filter changes code of the scheduler (scripts/vm).
+ * because set_event_pid patches the scheduler's code (see scripts/vm).
  */
 static pid_t followed[256];
 static size_t num_followed;
@@ -143,7 +143,7 @@ static int tear_down(void **state)
 	return rmdir(INSTANCE);
 }
 
-/* Parses a line of the trace: " comm-PID [cpu] ... time: event: ..." */
+/* Returns the thread's id from a trace line, which begins with " NAME-ID [CPU]". */
 static pid_t line_thread(const char *line)
 {
 	const char *at = strstr(line, " [");
@@ -180,9 +180,8 @@ static void take_line(const char *line, struct seen *s)
 }
 
 /*
- * Counts the events of this thread in *client, and the events of the thread `worker->thread` in
- * *worker. Events of all other followed threads count in *others, or in *worker if `others` is
- * NULL.
+ * Counts this thread's events in *client, and those of the thread `worker->thread` in *worker.
+ * Events of all other followed threads count in *others, or in *worker if `others` is NULL.
  */
 static void read_trace(struct seen *client, struct seen *worker, struct seen *others)
 {

@@ -38,16 +38,16 @@
 
 enum call {
 	NONE,
-	/* System calls and allocations that a test can let fail. */
+	/* System calls and allocations that a test can make fail. */
 	F_ACCEPT, F_CALLOC, F_COPY, F_FSTAT, F_MEMFD, F_MMAP, F_POLL, F_READ, F_REALLOC, F_RECEIVE,
 	F_SEAL, F_TRUNCATE, F_WRITE,
-	/* Calls to the index and to the store of plans that a test can let fail. */
+	/* Calls to the index and to the store of plans that a test can make fail. */
 	F_BEGIN, F_CHECK, F_CLEAR, F_CLEAR_PLANS, F_COMMIT, F_DROP, F_END, F_PUT, F_REPORT, F_WANTS,
 	CALLS
 };
 
 static struct {
-	int left[CALLS];	/* number of the invocation that fails, from 1; or 0 */
+	int left[CALLS];	/* the left-th next call fails; if 0, no call */
 	int error;		/* errno of the calls that fail */
 	unsigned int committed, rolled_back, abandoned, lines;
 	time_t passed_s;
@@ -683,8 +683,8 @@ static void test_broker(void **state)
 }
 
 /*
- * The test lets receiving from a client fail with different errors, and then lets accept(), write()
- * and poll() fail.
+ * The test makes receiving from a client fail with different errors, and then makes accept(),
+ * write() and poll() fail.
  */
 static void test_client_errors(void **state)
 {
@@ -710,8 +710,8 @@ static void test_client_errors(void **state)
 	take_admin(t.keep);
 	assert_int_equal(t.keep->count, FIRST_CLIENT + 1);
 	/*
-	 * First, a thread's report of finished work was already read; then a thread cannot write a
-	 * report.
+	 * At first, no report of a thread's finished work is left to read; then a thread cannot
+	 * write its report.
 	 */
 	end_work(t.keep);
 	request(FIRST_CLIENT, t.client, CACHE_QUERY, 0, 0);

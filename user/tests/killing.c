@@ -44,9 +44,9 @@ struct call {
 };
 
 struct calls {
-	struct call list[MAX_CALLS];		/* system calls between the two marks */
+	struct call list[MAX_CALLS];		/* the calls between two MARK calls */
 	unsigned int count, marks;
-	unsigned int acknowledged;	/* calls before the victim acknowledges, or NO_CALL */
+	unsigned int acknowledged;	/* number of calls before ACKNOWLEDGE, or NO_CALL */
 	/*
 	 * 1 + index of the last write, and 1 + index of the last sync, before the victim
 	 * acknowledges.

@@ -54,7 +54,7 @@ static struct {
 	int cancel_errno;
 	int sync_errno;
 	unsigned int sync_waits;	/* number of calls that are answered with "no fence yet" */
-	uint32_t out_status;		/* status of executions; a message comes with all but 0 */
+	uint32_t out_status;		/* status of executions; unless 0, with a message */
 } asked;
 
 static int fail_with(int error)
@@ -563,7 +563,7 @@ static void test_submissions(void **state)
 		assert_int_equal(e->num_inputs, 1);
 		assert_int_equal(e->num_outputs, 1);
 		assert_int_equal(e->flags, NNACCEL_EXECUTE_MEASURE);
-		/* Write the results of the execution that an engine would return. */
+		/* Write the results that an engine would return for the execution. */
 		e->out_status = cases[i].out_status;
 		e->out_num_shapes = 1;
 		e->out_device_ns = 7000;

@@ -460,9 +460,9 @@ static void test_outputs_grow(void **state)
 	static const struct {
 		uint32_t columns;	/* number of columns in the output's two rows */
 		enum nn_status status;
-		unsigned int allocs;	/* number of allocations of buffers, with the first */
+		unsigned int allocs;	/* number of allocated buffers, with the first buffer */
 	} cases[] = {
-		{ 512, NN_OUTPUT_INSUFFICIENT_SIZE, 1 },	/* fits into the first buffer */
+		{ 512, NN_OUTPUT_INSUFFICIENT_SIZE, 1 },	/* output fits into first buffer */
 		{ 513, NN_OK, 2 }, { 1000, NN_OK, 2 },
 	};
 

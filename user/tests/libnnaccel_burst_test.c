@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests bursts of libnnaccel; the test program plays the kernel and the worker. The test covers
+ * Tests bursts of libnnaccel; the test program imitates the kernel and the worker. The test covers
  * valid answers, answers with one wrong byte, and rings that are overwritten while the client reads
- * them. The test does not need the kernel module, so it can run with sanitizers.
+ * the rings. The test does not need the kernel module, so it can run with sanitizers.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -38,7 +38,7 @@
 
 /* ---- the kernel ---- */
 
-/* The ways in which the played worker answers an execution. */
+/* The ways in which the imitated worker answers an execution. */
 enum behaviour { ANSWER, REFUSE, MUTATE, DIE, STAY_AWAY };
 
 static struct kernel {
@@ -46,7 +46,7 @@ static struct kernel {
 	int hangup[2];			/* closing hangup[1] ends the burst */
 	int create_error;
 	uint32_t create_status;
-	uint32_t wrong_lines;		/* added to the ring's true number of lines */
+	uint32_t wrong_lines;		/* error in the reported number of the ring's lines */
 	int bind_error;
 	unsigned int binds, frees, executions, next_pool;
 

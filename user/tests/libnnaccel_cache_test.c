@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests how libnnaccel requests entries of the compilation cache from an engine and writes the
- * entries to files. The test program plays the kernel, the engine and the disk.
+ * entries to files. The test program imitates the kernel, the engine and the disk.
  */
 #define _GNU_SOURCE
 /* Fortified headers define pread() inline, so clang would reject the definition in this file. */
@@ -33,8 +33,8 @@
 /* ---- the disk ---- */
 
 /*
- * Records the calls that change files as text. The text has two letters for each call: the kind of
- * call (see test_order()), and 'm' or 'd' for the model or data file.
+ * Text that records the calls that change files. The text has two letters for each call: the kind
+ * of call (see test_order()), and 'm' or 'd' for the model or data file.
  */
 static struct {
 	int model, data;	/* the entry's files */
@@ -428,7 +428,7 @@ static void test_late_saves(void **state)
 {
 	enum { FAILS = NNACCEL_STATUS_GENERAL_FAILURE };
 	static const struct {
-		bool is_loaded;	/* preparing loads the model from files and saves nothing */
+		bool is_loaded;	/* set if preparing loads the model instead of saving */
 		struct answer answers[MOST_ASKED];
 		unsigned int asked_at_once, asked_first, asked_hot;
 		/*

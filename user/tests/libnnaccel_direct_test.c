@@ -458,7 +458,7 @@ static void test_many_clients(void **state)
 
 /*
  * If the engine dies, all objects of its clients are lost, and all waiting calls return. An engine
- * that is started after another engine's death serves the dead engine's client again.
+ * that is started after another engine's death serves the dead engine's client.
  */
 static void test_death(void **state)
 {
@@ -1424,7 +1424,7 @@ static void answer(int socket, uint64_t cookie)
 	packet_send(socket, &a, size, -1);
 }
 
-/* Plays an engine that serves one connection until the client closes it. */
+/* Imitates an engine that serves one connection until the client closes the connection. */
 static void serve(int socket)
 {
 	union { struct direct_message hello; struct nnaccel_cmd head; char bytes[16384]; } got;

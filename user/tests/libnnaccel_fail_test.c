@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls each function of libnnaccel that has an error parameter with an invalid argument, and while
- * each kernel request and each allocation fails in turn. A failing call sets an error message, and
- * a succeeding call clears the message of an earlier call. The test checks that each call releases
- * all memory, files, locks, pools, models and buffers.
+ * Tests each function of libnnaccel that has an error parameter: with an invalid argument, and
+ * while each kernel request and each allocation fails in turn. A failing call sets an error
+ * message, and a succeeding call clears the message of an earlier call. The test checks that each
+ * call releases all memory, files, locks, pools, models and buffers.
  */
 #define _GNU_SOURCE
 #include <linux/io_uring.h>
@@ -437,7 +437,7 @@ static void test_first_memory(void **state)
 }
 
 /*
- * Plays an engine whose extensions change. While the extensions do not change,
+ * Imitates an engine whose extensions change. While the extensions do not change,
  * nna_device_get_extensions() must return the same list.
  */
 static bool answer_extensions(unsigned long request, void *arg, int *result)
@@ -703,8 +703,8 @@ static void test_limits_of_lists(void **state)
 		tokens[i] = given.token;
 	for (uint32_t i = 0; i < 2; i++) {
 		/*
-		 * nna_buffer_allocate() refuses duplicate roles up to the maximum number, and
-		 * refuses one role more as too many.
+		 * For as many roles as allowed, nna_buffer_allocate() reports a duplicate role; for
+		 * one more role, it reports too many roles.
 		 */
 		assert_int_equal(nna_buffer_allocate(given.device, NNA_SIZED(nna_buffer_roles,
 						     .models = &given.prepared, .num_models = 1,

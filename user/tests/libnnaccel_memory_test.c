@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks the requests by which libnnaccel imports files and images. The test program plays the
+ * Checks the requests by which libnnaccel imports files and images. The test program imitates the
  * kernel.
  */
 #define _GNU_SOURCE
@@ -26,7 +26,7 @@ static struct {
 	struct nnaccel_pool_import image;
 	int error;
 	unsigned int imports;
-	bool needs_device;		/* imports fail because no CPU can map the memory */
+	bool needs_device;		/* set if no CPU can map imported memory */
 } asked;
 
 static bool answer(unsigned long request, void *arg, int *result)

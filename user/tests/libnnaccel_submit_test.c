@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests how libnnaccel submits work for the engine: with one system call, or, if a signal
- * interrupts this call, with more calls that fetch the answer. The test program plays the kernel.
+ * interrupts this call, with more calls that fetch the answer. The test program imitates the
+ * kernel.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -24,8 +25,7 @@ static struct nn_error err;
 static struct kept kept;
 
 /*
- * Numbers of requests that the library made, and of requests for work that were answered, since the
- * last check.
+ * Counts, since the last check, of the library's requests, and of the answered requests for work.
  */
 static unsigned int submits, waits, destroys, works;
 static uint32_t submitted, waited_for, destroyed;

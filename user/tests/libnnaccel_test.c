@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests libnnaccel without the kernel module. The test replaces ioctl() to play the kernel. The
- * replaced ioctl() checks each request, and can return any answer and any errno.
+ * Tests libnnaccel without the kernel module. The test imitates the kernel by replacing ioctl().
+ * The replaced ioctl() checks each request, and can return any answer and any errno.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -52,7 +52,7 @@ static struct kernel {
 	struct nnaccel_pool_import import;
 	unsigned int imports;	/* number of imports, and all access flags of these imports */
 	uint32_t imported_prot;
-	bool saves_to_memory;			/* set if a save passes memory for both parts */
+	bool saves_to_memory;			/* set if saving gets memory for both parts */
 	void *wire;			/* serialised form of the last model, and its size */
 	size_t wire_size;
 	int wire_seals;
@@ -393,8 +393,8 @@ static void test_sizes_beyond_reason(void **state)
 }
 
 /*
- * After a worker's end the library requests the device's description again, as the next worker may
- * belong to another engine.
+ * After a worker's end the library requests the device's description again, because the next worker
+ * may belong to another engine.
  */
 static void test_info_of_another_engine(void **state)
 {

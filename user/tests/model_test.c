@@ -31,7 +31,7 @@
 #define SCALE(i, f) (((float *)memcpy(scratch, OPERAND(i).extra.scales, 12))[0] = (f), \
 		     OPERAND(i).extra.scales = scratch)
 
-/* X(name, statement that breaks the model, message) */
+/* Each X() has a name, a statement that breaks the model, and the expected message. */
 #define BROKEN_MODELS(X) \
 X(no_subgraph, b->model.num_subgraphs = 0, "the model has no subgraph") \
 X(no_operations, b->subgraphs[0].num_operations = 0, "subgraph 0 has no operations") \
@@ -600,7 +600,9 @@ static struct nn_device_info good_device(void)
 	return info;
 }
 
-/* X(name, statement that breaks the device's description, message) */
+/*
+ * Each X() has a name, a statement that breaks the device's description, and the expected message.
+ */
 #define BROKEN_DEVICES(X) \
 X(magic, d->magic++, "magic") \
 X(size, d->size--, "size") \

@@ -34,8 +34,8 @@ static void nnapi_called(const char *format, ...)
 }
 
 /*
- * Defines int NAME(parameters). NAME records the call and then calls the NNAPI's function NAME with
- * the arguments.
+ * Defines int NAME(parameters). The new function NAME records the call, and then calls the NNAPI's
+ * function NAME with the arguments.
  */
 #define NNAPI_CALL(name, parameters, arguments, ...) \
 	int name parameters \

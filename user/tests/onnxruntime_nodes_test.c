@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the execution provider with small graphs; the test program plays the ONNX Runtime. The file
+ * Tests the execution provider with small graphs; the test program imitates ONNX Runtime. The file
  * onnxruntime_nodes.def has the graphs, and the outputs or the reason of the rejection of each
  * graph.
  */
@@ -246,7 +246,10 @@ static void read_attribute_of(struct the_case *c, struct OrtOpAttr *a, char *tex
 	a->size = count * (is_float ? sizeof(*floats) : sizeof(*ints));
 }
 
-/* Reads a node: OPERATOR-VERSION INPUT... > OUTPUT... ATTRIBUTE=VALUE... */
+/*
+ * Reads a node from the words of OPERATOR-VERSION, the inputs, ">", the outputs, and
+ * ATTRIBUTE=VALUE for each attribute.
+ */
 static void read_node(struct the_case *c, char *words)
 {
 	const size_t n = c->graph.node_count++;
@@ -296,7 +299,10 @@ static void read_node(struct the_case *c, char *words)
 	assert_true(node->in_count <= MAX && node->out_count <= MAX);
 }
 
-/* Reads expected outputs: "NAME:TYPE NUMBER...;" for each value that a node computes. */
+/*
+ * Reads expected outputs: for each value that a node computes, the word NAME:TYPE, the numbers, and
+ * ";".
+ */
 static void read_outputs(struct the_case *c, const char *text)
 {
 	bool is_dynamic = false;
@@ -358,7 +364,8 @@ static char operations[1024];
 
 /*
  * Number of operations of the project's own extension. If own_count is less than OWN, the NNAPI
- * lacks operations, and outputs may differ by APART.
+ * lacks some of the extension's operations, and outputs may differ from the expected numbers by
+ * APART.
  */
 enum { OWN = 5 };
 static uint32_t own_count = OWN;

@@ -413,13 +413,13 @@ static void release_pairs(OrtKeyValuePairs *pairs)
 	free(pairs);
 }
 
-/* The played OrtHardwareDevice is a string: the name of the device's type. */
+/* The imitated OrtHardwareDevice is a string: the name of the device's type. */
 static OrtHardwareDeviceType hardware_type(const OrtHardwareDevice *device)
 {
 	return !strcmp((const char *)device, "npu") ? ORT_HARDWARE_NPU : ORT_HARDWARE_CPU;
 }
 
-/* The played OrtSessionOptions is an OrtKeyValuePairs: names and values of the options. */
+/* The imitated OrtSessionOptions is an OrtKeyValuePairs: names and values of the options. */
 static OrtStatus *entries_of(const OrtSessionOptions *options, OrtKeyValuePairs **entries)
 {
 	*entries = PLAY_CALLOC(1, sizeof(**entries));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests the execution provider for ONNX Runtime: devices, options, the nodes that the provider
- * claims, results of claimed nodes, and rejections. The test program plays the ONNX Runtime. Tests
+ * claims, results of claimed nodes, and rejections. The test program imitates ONNX Runtime. Tests
  * with Debian's ONNX Runtime are in user/tests/clients/onnxruntime.
  */
 #define _GNU_SOURCE
@@ -187,8 +187,8 @@ static void test_options(void **unused)
 }
 
 /*
- * The test graph computes y = relu(x w) and z = tan(y), with x of shape [N, 2] and a constant w.
- * The NNAPI has no operation for the function tan of the graph.
+ * The test graph computes y as RELU of the matrix product of x [N, 2] and the constant w, and z as
+ * tan(y). The NNAPI has no operation for tan.
  */
 static float weights[] = { 1, -1, 2, 3, 0, -4 };
 static const struct OrtValue w_value = { { ONNX_FLOAT, 2, { 2, 3 } }, weights, sizeof(weights) };
@@ -451,8 +451,8 @@ static void test_report(void **unused)
 }
 
 /*
- * Redirects standard error to a pipe, which must be able to hold the whole text; the next function
- * ends the redirection.
+ * Redirects standard error to a pipe, which must have room for the whole text; hear_to() ends the
+ * redirection.
  */
 static void hear_from(int saved[2])
 {
@@ -1249,8 +1249,8 @@ static void free_constant(struct constant *c)
 }
 
 /*
- * Checks that the provider does not claim a graph of one node. If ONNX Runtime compiles the graph
- * nevertheless, the compilation must fail with a message that contains `why`.
+ * Checks that the provider does not claim a graph of one node. If ONNX Runtime compiles a graph
+ * that the provider did not claim, the compilation must fail with a message that contains `why`.
  */
 static void refused(const struct OrtGraph *graph, const char *why)
 {

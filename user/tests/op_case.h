@@ -193,7 +193,8 @@ static inline const struct nn_tensor *oc_result(const struct op_case *c, uint32_
  * outputs. A tensor is a letter for its type and a digit for its rank: f float32, h float16, u and
  * s 8-bit asymmetric unsigned and signed, q 8-bit symmetric, p 8-bit symmetric per channel (with
  * the channel's dimension after the rank), a and y 16-bit asymmetric and symmetric, w int32, t
- * bool8. A scalar operand is a capital letter: F float32, H float16, I int32, B bool.
+ * bool8. A scalar operand is a capital letter, namely F (float32), H (float16), I (int32) or B
+ * (bool).
  */
 struct oc_signature {
 	const char *op;
@@ -253,9 +254,7 @@ static inline void oc_parse(struct op_case *c, const char *text)
 	}
 }
 
-/*
- * Checks that an operation accepts a signature if `good`, or rejects the signature with a message.
- */
+/* Checks that an operation accepts a good signature, and rejects a bad signature with a message. */
 static inline void oc_assert_signature(const struct oc_signature *s)
 {
 	struct op_case c;

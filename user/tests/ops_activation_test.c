@@ -329,7 +329,7 @@ static void test_exact_functions(void **state)
 	static const struct {
 		const char *op;
 		int32_t (*exact)(const struct exact *e, int32_t x);
-		float out_scale;	/* 0: same scale as the input */
+		float out_scale;	/* scale of the output; 0 means the input's scale */
 		int32_t out_zero;	/* zero point for uint8; for int8 it is 128 less */
 	} table[] = {
 		{ "LOGISTIC", exact_logistic, 1.0f / 256, 0 },
@@ -394,7 +394,7 @@ static void exact_softmax(const uint8_t *in, uint8_t *out, uint32_t count, uint3
 			    nn_quant_exp_negative(nn_srdhm(d * (1 << m.shift), m.value), 5);
 			if (!pass)
 				sum += (uint32_t)nn_rdp(e, 12);
-			else if (d >= least && headroom >= 4)	/* otherwise `value` rounds to 0 */
+			else if (d >= least && headroom >= 4)	/* smaller values round to 0 */
 				value = nn_rdp(nn_srdhm(reciprocal, e), 12 - headroom + 31 - 8);
 			out[i * stride] = (uint8_t)((value > 255 ? 255 : value) ^ flip);
 		}
@@ -470,7 +470,10 @@ static void test_fixed_quantisation(void **state)
 	}
 }
 
-/* The operations refuse scales with which inputs are too large for the fixed-point algorithms. */
+/*
+ * Operations refuse scales that make the inputs too large for the operations' fixed-point
+ * algorithms.
+ */
 static void test_scales_that_are_refused(void **state)
 {
 	static const struct {
@@ -588,7 +591,10 @@ static void test_softmax_quantised(void **state)
 	}
 }
 
-/* SOFTMAX must not overflow if one element, anywhere in the row, is much larger than the others. */
+/*
+ * SOFTMAX must not overflow if one element, anywhere in the row, is much larger than the other
+ * elements.
+ */
 static void test_softmax_of_large(void **state)
 {
 	(void)state;

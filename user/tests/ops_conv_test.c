@@ -373,8 +373,8 @@ static const int32_t *fill_ints(struct values *v, uint32_t count)
 static float channel_scales[64];
 
 /*
- * Checks that an output equals the exact sum times the quantisation's multiplier, if fixed-point
- * arithmetic rounds the product.
+ * Checks that an output equals the exact sum times the quantisation's multiplier, rounded in
+ * fixed-point arithmetic.
  */
 static void compare_quantised(const struct shape *s, const struct nn_tensor *out, size_t at,
 			      uint32_t channel, double exact)

@@ -208,8 +208,8 @@ static void test_quantised_regions(void **state)
 	static const uint16_t box[] = { 0, 0, 16, 16 };
 	static const int32_t batch;
 	/*
-	 * The sample at the image's center is a channel's mean (40 or 50) minus the zero point of
-	 * 30, at another scale.
+	 * The sample at the image's center is the mean of a channel (40 or 50), requantised to the
+	 * output's scale and zero point.
 	 */
 	static const uint8_t mean[] = { 25, 45 }, most[] = { 70, 80 };
 
@@ -290,7 +290,7 @@ static void test_many_samples(void **state)
 /* ---- Several channels ---- */
 
 #define SIDE 7
-#define CHANNELS 70		/* more channels than a block has, and no multiple of a block */
+#define CHANNELS 70		/* more than a block's channels, and not a multiple of a block */
 
 static int32_t channel_type;
 

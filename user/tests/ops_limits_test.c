@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests that BOX_WITH_NMS_LIMIT and DETECTION_POSTPROCESSING may drop candidates early that their
- * limits would drop at the end. The results are compared with an algorithm that selects the best of
- * all candidates at the end.
+ * Tests that BOX_WITH_NMS_LIMIT and DETECTION_POSTPROCESSING may drop a candidate early if the
+ * limits would drop this candidate at the end. The results are compared with an algorithm that
+ * selects the best of all candidates at the end.
  */
 #include <math.h>
 

@@ -172,7 +172,7 @@ static double stored(const struct nn_tensor *t, size_t at)
 #define SCALE 0.125f
 
 /*
- * Compares an output with the expected elements: Quantised averages are rounded half away from
+ * Compares an output with the expected elements. Quantised averages are rounded half away from
  * zero, and activations clamp the stored values.
  */
 static void compare(const struct shape *s, enum kind kind, const double *x,
@@ -344,7 +344,7 @@ static void test_l2_normalization(void **state)
 }
 
 /*
- * The slice's norm of (3, 4) is 5, so the results are 3/5 and 4/5 of 128. A slice whose elements
+ * The norm of the slice (3, 4) is 5, so the results are 3/5 and 4/5 of 128. A slice whose elements
  * are all zero stays zero.
  */
 static void test_l2_normalization_quantised(void **state)

@@ -56,8 +56,8 @@ static struct model_builder built;
 static uint32_t rank, dims[4];
 
 /*
- * The number of input shapes that executions use in turn. The first dimension of each next shape is
- * smaller by 8.
+ * The number of input shapes that executions use in turn. The first dimension of a shape is 8 less
+ * than the previous shape's first dimension.
  */
 static uint32_t shapes_in_turn = 1;
 
@@ -269,7 +269,7 @@ int main(void)
 		cmocka_unit_test(test_conversions),
 		/*
 		 * With AddressSanitizer, the library's own heap requests each block from the
-		 * system, so the executions of these tests do allocate.
+		 * system, so executions of IF, WHILE and unknown shapes allocate.
 		 */
 #ifndef __SANITIZE_ADDRESS__
 		cmocka_unit_test(test_control_flow),

@@ -262,8 +262,8 @@ static void test_parts(void **state)
 	assert_int_equal(((struct saved_header *)s.image.model)->serial_size, 0);
 	plan = load(&s);
 	/*
-	 * The saved plan does not contain operations that were computed in advance. Only GATHER,
-	 * FULLY_CONNECTED, RESHAPE and ADD remain in the plan.
+	 * The saved plan does not contain operations that were computed in advance. The saved plan
+	 * has only GATHER, FULLY_CONNECTED, RESHAPE and ADD.
 	 */
 	assert_int_equal(nn_plan_model(plan)->subgraphs[0].num_operations, 4);
 	assert_int_equal(run(plan, six, 6, out, 4), NN_OK);

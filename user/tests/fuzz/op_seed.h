@@ -10,10 +10,7 @@
 
 #define OS_RANK 4
 
-/*
- * A header may have the flag OS_SHAPES_OPEN; an input's record OS_OMITTED; an output's
- * OS_TEMPORARY.
- */
+/* The flag OS_SHAPES_OPEN is for headers, OS_OMITTED for inputs, and OS_TEMPORARY for outputs. */
 #define OS_SHAPES_OPEN 1	/* the model does not contain the shapes of the operands */
 #define OS_OMITTED 1		/* the operation's input is omitted */
 #define OS_TEMPORARY 1		/* the operation chooses the output's quantisation */

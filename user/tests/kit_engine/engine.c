@@ -362,7 +362,7 @@ static void end(const struct nn_execution *e, struct plain *p)
 }
 
 /*
- * Lets the test's device double a number in memory that no CPU can map. If the number is the
+ * Makes the test's device double a number in memory that no CPU can map. If the number is the
  * command KIT_ENGINE_FENCED, a fence of the test's driver ends the execution.
  */
 static bool double_by_device(struct nna_engine_execution *execution, struct nn_execution *e,
@@ -625,7 +625,7 @@ static void release(const struct nna_engine *engine, void *prepared)
 
 /*
  * Sets the engine's numbers of model and data cache files from the environment variable
- * KIT_ENGINE_FILES, if it exists.
+ * KIT_ENGINE_FILES, if this variable exists.
  */
 static void cut_files(struct nna_engine *engine)
 {

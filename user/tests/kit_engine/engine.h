@@ -46,9 +46,9 @@
 #define KIT_ENGINE_EXPORT 669.0F
 
 /*
- * With these two commands, the engine reads a file that the engine has declared, and calls an ioctl
- * on the file. KIT_ENGINE_READ calls an allowed ioctl, and KIT_ENGINE_STRAY calls a forbidden
- * ioctl.
+ * With KIT_ENGINE_READ or KIT_ENGINE_STRAY, the engine reads a file that the engine has declared,
+ * and calls an ioctl on the file. KIT_ENGINE_READ calls an allowed ioctl, and KIT_ENGINE_STRAY
+ * calls a forbidden ioctl.
  */
 #define KIT_ENGINE_READ 670.0F
 #define KIT_ENGINE_STRAY 671.0F
@@ -72,8 +72,8 @@
 
 /*
  * With KIT_ENGINE_DEFERRED, another thread of the engine ends the execution twice, and logs why the
- * library refused the second end. With KIT_ENGINE_NEVER, the other thread first waits for the
- * client's end, which an engine process never sees.
+ * library refused the second end. With KIT_ENGINE_NEVER, the thread that ends the execution first
+ * waits for the client's end, which an engine process never sees.
  */
 #define KIT_ENGINE_DEFERRED 676.0F
 #define KIT_ENGINE_NEVER 677.0F
