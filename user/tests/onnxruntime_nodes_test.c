@@ -30,7 +30,7 @@ void *__real_calloc(size_t count, size_t size);
 #include "tests/open_files.h"
 #include "ops/float16.h"
 
-enum { VALUES = 48, ROOM = 1 << 16, EACH = 600 /* allocations that fail one by one */ };
+enum { VALUES = 48, ROOM = 1 << 16, EACH = 600 /* first allocations, each fails in turn */ };
 
 struct value {
 	struct OrtValueInfo info;

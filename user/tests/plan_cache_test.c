@@ -1494,8 +1494,8 @@ static void test_noise(void **state)
 }
 
 /*
- * Flips each bit of the model part: The damaged plan must be refused, or access only its own
- * memory.
+ * Flips each bit of the model part. A plan with a flipped bit must be refused, or access only its
+ * own memory.
  */
 static void check_all_bits(const struct sample *sample)
 {

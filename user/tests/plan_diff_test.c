@@ -153,7 +153,7 @@ static struct {
 
 /*
  * Checks that a plan, saved and loaded with any preference, gives results that equal `right` bit by
- * bit. Loading must not access the plan's data after the first page.
+ * bit. Loading must access only the first page of the plan's data part.
  */
 static void check_saved(const struct nn_plan *plan, void *input, const struct result *right)
 {

@@ -26,7 +26,7 @@
 #include "vectors/form.h"
 #include "vectors/random.h"
 
-#define ROUNDS (uint64_t)how_often(12, 4)	/* rounds for each operation and type */
+#define ROUNDS (uint64_t)how_often(12, 4)	/* number of rounds for each operation and type */
 #define FIRST_SEED 1
 
 static const struct form large_forms[] = {
@@ -67,8 +67,8 @@ static size_t place_of(const struct nn_op *op)
 /* Number of plans that were saved in serialised form, by operation and type. */
 static uint32_t serialised[MOST_OPS][FORM_NUM_TYPES];
 /*
- * is_first_round: an operation's first round runs; is_first_set: the first set of kernels runs. If
- * both flags are true, the plan is always saved.
+ * If both is_first_round (an operation's first round runs) and is_first_set (the first set of
+ * kernels runs) are true, the plan is always saved.
  */
 static bool is_first_round, is_first_set;
 static struct damage_counts damaged;

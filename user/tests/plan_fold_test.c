@@ -358,7 +358,7 @@ static void test_nchw_short_slice(void **state)
 	add_pool(sliced, out);
 	assert_false(nn_model_check(&built.model, &err));
 	assert_false(nn_ops_check_model(&built.model, NULL, &err));
-	/* SLICE rejects the short bounds when it computes the output's shape. */
+	/* SLICE rejects bounds with too few elements when SLICE computes the output's shape. */
 	if (!nn_plan_create(&built.model, &(struct nn_plan_options){ 0 }, &plan, &err))
 		assert_true(nn_plan_execute(plan, &e, &err));
 	assert_non_null(strstr(err.message, "must have 4 entries"));

@@ -19,7 +19,7 @@
 #include "plan/plan.h"
 #include "tests/heap_blocks.h"
 
-#define SIDE 33			/* one more than the largest stride */
+#define SIDE 33			/* size of images: one more than the largest stride */
 #define TOLERANCE 1e-3f		/* tolerance, relative to the largest number of an output */
 #define MAX_STEPS 2		/* tolerance in quantisation steps for networks with float layers */
 

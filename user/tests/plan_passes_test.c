@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the passes that rewrite models. The rewritten model must have the expected operations and
- * types, and compute the same results. All numbers in the test's models are exact in float16.
+ * types, and compute the original model's results. All numbers in the test's models are exact in
+ * float16.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +32,7 @@
 struct pass_case {
 	const char *model;
 	const char *outputs;
-	const char *made;	/* expected operations; ":h" follows if one writes float16 */
+	const char *made;	/* expected operations; ":h" means a float16 output */
 };
 
 static struct model_builder built;
@@ -287,8 +288,8 @@ static void check_cases(const struct pass_case *cases, size_t count,
 }
 
 /*
- * The pass converts products with constant weights to fp16. The pass that converts products to fp16
- * also converts adjacent operations that lose no precision.
+ * The pass plan_float16() converts products with constant weights to fp16, and also adjacent
+ * operations that lose no precision.
  */
 static void test_float16(void **state)
 {
@@ -358,8 +359,8 @@ static void test_float16(void **state)
 }
 
 /*
- * The pass converts a whole float16 model to float32, with conversions at the model's inputs and
- * outputs.
+ * The pass plan_float32() converts a whole float16 model to float32, with conversions at the
+ * model's inputs and outputs.
  */
 static void test_float32(void **state)
 {
@@ -369,7 +370,7 @@ static void test_float32(void **state)
 		{ "NEG xa RELU ab", "ab", "CAST NEG RELU CAST:h CAST:h" },
 		{ "CONV xa", "a", "CAST CAST CAST CONV_2D CAST:h" },
 		{ "ADD xa", "a", "CAST CAST ADD CAST:h" },
-		/* The pass does not remove a CAST that rounds. */
+		/* The pass plan_float32() does not remove a CAST that rounds. */
 		{ "WIDER xa NEG ab NARROW bc NEG cd", "d", "CAST CAST NEG CAST:h CAST NEG CAST:h" },
 		{ "WIDER xa NARROW ab", "b", "CAST CAST CAST:h CAST" },
 	};
@@ -383,7 +384,8 @@ static void test_float32(void **state)
 }
 
 /*
- * The pass keeps images in NHWC as long as the operations that read the images support this layout.
+ * The pass plan_nhwc() keeps images in NHWC as long as the operations that read the images support
+ * NHWC.
  */
 static void test_nhwc(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests steps that the compiler never makes. A damaged plan may contain such steps. A restored step
+ * Tests steps that the compiler never makes, but that a damaged plan may contain. A restored step
  * must access only its own memory, even if several threads share the step's work.
  */
 #include <math.h>
@@ -292,7 +292,7 @@ static void test_rows(void **state)
 	static const struct {
 		const char *name;
 		uint32_t words[13];
-		uint32_t missing;	/* bits: operands that are a byte too small or unaligned */
+		uint32_t missing;	/* a bit for each operand that is too small or unaligned */
 		bool taken;
 	} cases[] = {
 		{ "as it is", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, HALF), 0, true },

@@ -415,9 +415,9 @@ static void test_sections_evict(void **state)
 }
 
 /*
- * The model computes a shape from constants, and this shape is also an output of the model.
- * Operations that depend on this shape and the operation that computes the shape are not compiled
- * together.
+ * The model computes a shape from constants, and the shape is also an output of the model.
+ * Operations that depend on the computed shape are compiled separately from the operation that
+ * computes the shape.
  */
 static void test_shape_that_leaves(void **state)
 {
@@ -591,8 +591,9 @@ static void test_division(void **state)
 	} table[] = {
 		{ "A", "1" }, { "AAA", "3" },
 		/*
-		 * An operation computes a shape from constants in the section that uses the shape;
-		 * the letter "l" omits an input, and the shape of "s" is a second output.
+		 * The section that uses a shape also computes the shape from constants. The letter
+		 * "l" omits an input, and the shape that "s" computes is a second output of the
+		 * model.
 		 */
 		{ "cR", "2" }, { "sR", "2" }, { "AcAR", "4" }, { "lR", "2" }, { "cRcR", "4" },
 		/*

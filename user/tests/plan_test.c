@@ -229,7 +229,7 @@ static void test_fp16_is_computed_in_float(void **state)
 	in = mb_operand(&built, NN_TENSOR_FLOAT16, NN_SUBGRAPH_INPUT, MB_DIMS(1));
 	between = mb_operand(&built, NN_TENSOR_FLOAT16, NN_TEMPORARY, MB_DIMS(1));
 	out = mb_operand(&built, NN_TENSOR_FLOAT16, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
-	/* An omitted float16 scalar must not prevent that the model is computed in float32. */
+	/* The model must be computed in float32 although a float16 scalar is omitted. */
 	mb_operand(&built, NN_FLOAT16, NN_NO_VALUE, 0, NULL);
 	mb_operation(&built, ADD, MB_LIST(in, mb_constant(&built, NN_TENSOR_FLOAT16, &small, 2,
 							  MB_DIMS(1)), mb_int32(&built, 0)),
@@ -433,7 +433,7 @@ static void test_add(void **state)
 	nn_plan_free(NULL);
 }
 
-/* X(name, statement that breaks the call, status, message) */
+/* Each X() has a name, a statement that breaks the call, and the expected status and message. */
 #define BROKEN_CALLS(X) \
 X(few_inputs, c->e.num_inputs = 0, NN_INVALID_ARGUMENT, "0 inputs and 1 outputs for a model of 1") \
 X(many_outputs, c->e.num_outputs = 2, NN_INVALID_ARGUMENT, "1 inputs and 2 outputs") \
@@ -708,8 +708,8 @@ static void test_output_that_is_read(void **state)
 	assert_memory_equal((char *)product + 2, products, sizeof(products));
 
 	/*
-	 * If the first output does not fit into its memory, the second output's shape and data are
-	 * right nevertheless.
+	 * If the first output does not fit into its memory, the second output's shape and data must
+	 * still be right.
 	 */
 	two_outputs_call(&c, sum, product);
 	c.outputs[0].length = 4;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Plays NNACCEL_SUBMIT for tests that replace the kernel. The played NNACCEL_SUBMIT ends submitted
- * work immediately.
- */
+/* Imitates NNACCEL_SUBMIT for tests that replace the kernel; submitted work ends immediately. */
 #ifndef NN_TESTS_PLAYED_SUBMIT_H
 #define NN_TESTS_PLAYED_SUBMIT_H
 
@@ -12,7 +9,7 @@
 
 /*
  * If an ioctl request is a SUBMIT, returns the kind of the submitted work and sets *arg to the
- * structure of the work. Returns any other request unchanged.
+ * structure of the work. Returns a request that is not a SUBMIT unchanged.
  */
 static inline unsigned long played_request(unsigned long request, void **arg)
 {

@@ -90,13 +90,13 @@ static void make_packet(struct nnaccel_datum *datums, uint32_t n, uint32_t seed)
 }
 
 /*
- * When a waiting thread reads the clock between its last check and its sleep, the test's
- * clock_gettime() causes this event.
+ * The event that the test's clock_gettime() causes when a waiting thread reads the clock between
+ * its last check and its sleep.
  */
 static struct {
 	struct pair *of;
-	bool dies;		/* true: the burst dies; false: the client sends a packet */
-	int after;		/* readings of the clock before the event */
+	bool dies;		/* kind of event: the burst dies, or the client sends a packet */
+	int after;		/* number of readings of the clock before the event */
 } at_clock;
 
 int clock_gettime(clockid_t clock, struct timespec *now)
@@ -870,7 +870,7 @@ static int sleeps_before_probe(struct nn_waiter *waiter)
 }
 
 /*
- * A waiter that plans only sleeps sometimes probes a spin. Probes become rarer until a probe
+ * A waiter that plans only sleeps sometimes tries a spin. Trial spins become rarer until a trial
  * succeeds.
  */
 static void test_probes(void **state)
@@ -893,7 +893,7 @@ static void test_probes(void **state)
 		assert_int_equal(nn_waiter_plan(&waiter).spin_ns, 200000);
 		nn_waiter_learn(&waiter, 2000, false);
 	}
-	/* A waiter that may not spin does not probe a spin. */
+	/* A waiter that may not spin never tries a spin. */
 	nn_waiter_init(&waiter, 0);
 	assert_int_equal(sleeps_before_probe(&waiter), 10000);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the dlsym() that the library of `nnaccel run` defines, and how this library finds a
- * runtime's functions. The library of `nnaccel run` also plays the runtime, because it exports
- * functions with the names of a runtime's functions.
+ * runtime's functions. The library of `nnaccel run` also serves as the runtime, because the library
+ * exports functions with the names of a runtime's functions.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -82,10 +82,7 @@ static void test_no_device(void **state)
 
 		assert_non_null(found);
 		assert_ptr_not_equal(found, functions[i].ours);
-		/*
-		 * No object that follows the test program in the search order has a function of
-		 * this name.
-		 */
+		/* No object that follows the test program in the search order has the function. */
 		assert_null(run_real((const void *)set_up, functions[i].name));
 	}
 }

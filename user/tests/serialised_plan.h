@@ -13,8 +13,8 @@
 #include "plan/saved/saved.h"
 
 /*
- * An iterator over the steps of a serialised plan: `step` is the current step, and `words` are the
- * words of the step's kernel.
+ * An iterator over the steps of a serialised plan; `step` is the current step, and `words` are the
+ * words of the current step's kernel.
  */
 struct form_steps {
 	const struct serial_step *step;
@@ -118,7 +118,7 @@ static inline const struct nn_kernel *form_restore(const struct form_steps *s,
 /* Updates the size of packed weights in the header to the size that the changed steps need. */
 static inline void form_mend(struct saved_header *h)
 {
-	/* These bounds are larger than any operand. */
+	/* `bounds` has room for operands of any size. */
 	const struct nn_bounds bounds = form_bounds((struct nn_room){ UINT32_MAX, SAVED_ALIGN });
 	struct form_steps s = form_steps_begin(h);
 	uint64_t packed = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests models of ONNX Runtime in the tools. The test program plays the library of ONNX Runtime,
+ * Tests models of ONNX Runtime in the tools. The test program imitates the library of ONNX Runtime,
  * each call of which can fail.
  */
 #define _GNU_SOURCE
@@ -72,7 +72,7 @@ static void released(int what, const void *place)
 	played.live[what]--;
 }
 
-/* Returns an error if `call` is the call that the test lets fail. */
+/* Returns an error if `call` is the call that the test makes fail. */
 static OrtStatus *does(const char *call)
 {
 	return played.fails && !strcmp(played.fails, call) ? made(STATUSES) : NULL;
@@ -152,7 +152,7 @@ PLAY(void, ReleaseSession, OrtSession *session)
 }
 
 /*
- * The played devices: a device of another provider, a device without metadata, another device of
+ * The imitated devices: a device of another provider, a device without metadata, another device of
  * the plug-in, and the wanted device.
  */
 static const struct device {
@@ -276,7 +276,7 @@ PLAY(void, ReleaseMemoryInfo, OrtMemoryInfo *memory)
 	released(MEMORIES, memory);
 }
 
-/* The played function returns only the index of the input as type information. */
+/* The imitated function returns only the index of the input as type information. */
 PLAY(OrtStatus *, SessionGetInputTypeInfo, const OrtSession *session, size_t index, OrtTypeInfo **type)
 {
 	assert_ptr_equal(session, &places[SESSIONS]);

@@ -135,7 +135,7 @@ void check_all_bounds(const struct nn_plan_image *image, struct damage_counts *c
 }
 
 /*
- * Damages the words of a step: The kernel must refuse the damaged step, or access only memory
+ * Damages the words of a step. The kernel must refuse the damaged step, or access only memory
  * within the operands' bounds.
  */
 static void damage_step(const struct saved_header *h, const struct form_steps *s,

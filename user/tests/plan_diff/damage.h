@@ -14,7 +14,7 @@ struct damage_counts {
 	uint32_t loaded;
 	uint32_t steps;			/* number of damaged steps that ran */
 	uint32_t packing;		/* number of damaged steps that ran and packed weights */
-	uint32_t bounds[64];	/* tests of steps at their bounds, for each kernel */
+	uint32_t bounds[64];	/* number of tests of steps at their bounds, by kernel */
 };
 
 /* Calls check_bounds() of bounds.h for each step of a saved plan. */
