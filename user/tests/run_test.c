@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests how the library of `nnaccel run` works in programs; each program is a child of the test
- * process. The test plays both runtimes, the plug-ins and the clock. Each call of a played function
- * writes a line of text, which the test compares.
+ * process. The test imitates both runtimes, the plug-ins and the clock. Each call of an imitated
+ * function writes a line of text, which the test compares.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,12 +27,12 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define RUN_NS 12034567
 
-/* Says which calls of the played runtime fail, and which functions the played runtime lacks. */
+/* Says which calls of the imitated runtime fail, and which functions this runtime lacks. */
 static struct {
 	const char *version;
 	const char *missing;		/* name of a function of the runtime */
 	bool no_table, fails_to_list, fails_to_register, fails_to_add, fails_to_copy, fails_to_choose;
-	int bad_sessions;		/* number of sessions that fail next */
+	int bad_sessions;		/* number of next sessions that fail */
 	bool no_plugin, no_symbol, no_delegate;
 	int modified;			/* result code when the delegate modifies the graph */
 } played;

@@ -110,8 +110,8 @@ static inline void remove_all(void)
 
 /* ---- how often the engine saves ---- */
 
-#define SAVE_NS UINT64_C(110000000)	/* time per saved cache entry of a user */
-#define SAVES_AT_ONCE 30		/* entries that may be saved at once after a pause */
+#define SAVE_NS UINT64_C(110000000)	/* time after which a user may save one more entry */
+#define SAVES_AT_ONCE 30		/* number of saves allowed at once after a pause */
 
 /* Waits until the engine's limit on saves per time allows `entries` more saves. */
 static inline void pace_saves(uint32_t entries)

@@ -13,8 +13,8 @@ static const uint32_t dims[] = { ELEMENTS };
 static const uint32_t one[] = { 1 };
 
 /*
- * Makes out = x + constant. The added constant has more than 128 bytes, and is either in `memory`
- * or copied from the pointer `values`.
+ * Makes a model out = x + constant. The added constant has more than 128 bytes, and is either in
+ * `memory` or copied from the pointer `values`.
  */
 static ANeuralNetworksModel *addition(const float *values, const ANeuralNetworksMemory *memory)
 {
@@ -42,8 +42,8 @@ static ANeuralNetworksModel *addition(const float *values, const ANeuralNetworks
 }
 
 /*
- * Makes out = condition ? yes(x) : no(x). The condition is an input of the model if `constant` is
- * NULL, and otherwise the constant *constant.
+ * Makes a model out = condition ? yes(x) : no(x). The condition is an input of the model if
+ * `constant` is NULL, and otherwise the constant *constant.
  */
 static ANeuralNetworksModel *choice(const bool *constant, const ANeuralNetworksModel *yes,
 				    const ANeuralNetworksModel *no)
@@ -199,10 +199,7 @@ static void test_refusals(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/*
- * Makes out = n OPERATION constant on INT32 [1], with the type `result`; ADD also has an
- * activation.
- */
+/* Makes a model out = n OPERATION constant on INT32 [1]; `result` is the type of `out`. */
 static ANeuralNetworksModel *step_model(ANeuralNetworksOperationType operation, int32_t constant,
 					int32_t result)
 {
@@ -228,7 +225,7 @@ static ANeuralNetworksModel *step_model(ANeuralNetworksOperationType operation, 
 	return model;
 }
 
-/* Makes out = n; while (condition(out)) out = body(out). */
+/* Makes a model out = n; while (condition(out)) out = body(out). */
 static ANeuralNetworksModel *loop_model(const ANeuralNetworksModel *condition,
 					const ANeuralNetworksModel *body)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the runtime with a played accelerator: choice of devices, steps on several devices,
- * fallback to the CPU, and times.
+ * Tests the runtime with a fake accelerator: choice of devices, steps on several devices, fallback
+ * to the CPU, and times.
  */
 #define _GNU_SOURCE
 #include <float.h>
@@ -167,7 +167,7 @@ static void test_unreachable_constant(void **state)
 	munmap(base, sizeof(add_b));
 }
 
-/* The device gets each setting of a compilation as a number of the HAL. */
+/* The device gets each setting of a compilation as a value of the HAL's enumeration. */
 static void test_wishes_arrive(void **state)
 {
 	static const struct {
@@ -687,9 +687,8 @@ static ANeuralNetworksModel *two_steps_model(void)
 }
 
 /*
- * A step fails on the device, and also fails on the CPU, because the device's memory cannot be
- * written. The CPU then executes the whole model. The CPU's execution of the whole model may fail,
- * too.
+ * If a step fails on the device, and on the CPU because the device's memory cannot be written, the
+ * CPU executes the whole model. The CPU's execution of the whole model may also fail.
  */
 static void test_fallback_of_whole(void **state)
 {
@@ -882,7 +881,7 @@ static void test_reasons(void **state)
 static void test_declared_shapes(void **state)
 {
 	static const struct {
-		uint32_t rows, columns;		/* size in the output's type; 0 and 0: no type */
+		uint32_t rows, columns;		/* output type's dimensions; 0, 0: no type */
 		int result;
 	} cases[] = {
 		{ 0, 0, ANEURALNETWORKS_NO_ERROR }, { 2, 2, ANEURALNETWORKS_NO_ERROR },
@@ -949,8 +948,8 @@ static void test_long_output(void **state)
 }
 
 /*
- * If a device refuses a buffer, a compilation that names no device gets shared memory instead. A
- * compilation that names the device fails.
+ * If a device refuses a buffer, a compilation that names the device fails, and a compilation that
+ * names no device gets shared memory instead.
  */
 static void test_refused_buffers(void **state)
 {

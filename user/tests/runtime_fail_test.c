@@ -4,7 +4,7 @@
  * with all later allocations. When an allocation fails, a call must return an error or succeed,
  * without a crash or a leak. When the calls are repeated without failures, they must succeed. The
  * test uses nnapi-reference, or the device that NN_TEST_DEVICE names. Each request to the kernel,
- * which the test plays, also fails in turn. Each failing call must log a reason, even if only an
+ * which the test imitates, also fails in turn. Each failing call must log a reason, even if only an
  * argument is invalid.
  */
 #define _GNU_SOURCE
@@ -345,7 +345,7 @@ static const struct run {
 	const char *name;
 	int (*run)(struct made *m);
 	bool computes;
-	bool is_cold;		/* run with an empty cache */
+	bool is_cold;		/* set if the run needs an empty cache */
 } runs[] = {
 	{ "model", run_model, false, false },
 	{ "compilation", run_compilation, true, false },
@@ -651,7 +651,9 @@ static void test_each_request(void **state)
 			if (!fail_requests(&runs[i / ARRAY_SIZE(errors)],
 					   errors[i % ARRAY_SIZE(errors)]))
 				_exit(3);
-		/* Let allocations fail in turn on the played device, which computes nothing. */
+		/*
+		 * Make each allocation fail in turn on the imitated device, which computes nothing.
+		 */
 		for (size_t i = 0; i < 2 * ARRAY_SIZE(runs); i++) {
 			struct run run = runs[i / 2];
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fake accelerator for tests of libneuralnetworks: it replaces libnnaccel, adds only floats, and
- * is absent, fails or dies if a test demands it. Only one file of a test may include this header.
+ * A fake accelerator for tests of libneuralnetworks; the accelerator replaces libnnaccel, can only
+ * add floats, and is absent, fails or dies on a test's demand. Only one file of a test may include
+ * runtime_fake_accel.h.
  */
 #ifndef NN_TESTS_RUNTIME_FAKE_ACCEL_H
 #define NN_TESTS_RUNTIME_FAKE_ACCEL_H
@@ -24,7 +25,7 @@
 
 struct nna_device {
 	int number;
-	pid_t process;			/* process that opened the device; others may not use it */
+	pid_t process;			/* only process that may use the device */
 };
 
 struct nna_memory {
@@ -68,7 +69,7 @@ static struct {
 	uint32_t allocated;		/* number of memories allocated so far */
 	uint32_t freed;			/* number of memories freed so far */
 	bool refuses_imports;		/* true: the device cannot reach imported memories */
-	uint32_t unreachable;		/* memories out of reach in the last queried model */
+	uint32_t unreachable;		/* unreachable memories of the last queried model */
 	bool has_buffers;		/* true: the device can allocate buffers */
 	uint32_t tokens;		/* token of the next buffer, from 1 */
 	/*
@@ -84,7 +85,7 @@ static struct {
 	uint32_t buffers_written;
 	/* Numbers of reads of buffers and of writes to buffers that fail next. */
 	uint32_t failing_reads, failing_writes;
-	void (*at_list)(void);		/* called when the library lists devices, or NULL */
+	void (*at_list)(void);		/* function called by device listings, or NULL */
 	uint64_t loop_timeout_ns;
 	bool saw_deadline;
 	struct nna_prepare_options preparation;	/* options of the last nna_prepare_model() */
@@ -113,7 +114,7 @@ static struct {
 	uint32_t executed_by_second;
 	uint32_t opened;		/* number of device handles open in this process */
 	uint32_t asked_for_info;	/* times */
-	void (*at_info)(struct nn_device_info *info);	/* changes the device's info, or NULL */
+	void (*at_info)(struct nn_device_info *info);	/* may change the device's info */
 	atomic_uint worker;		/* number of the living worker; other workers are dead */
 } accel;
 

@@ -144,8 +144,8 @@ static void test_argument_ranges(void **state)
 }
 
 /*
- * If an argument is already set, this error has priority over a wrong length. The error of a range
- * outside of the memory has priority over both errors.
+ * The error of an argument that is already set has priority over the error of a wrong length. The
+ * error of a range outside of the memory has priority over both of these errors.
  */
 static void test_argument_twice(void **state)
 {

@@ -488,7 +488,7 @@ static void *compute_on(void *compilation)
 	return compilation;
 }
 
-/* Workers die while several threads execute models; each execution must succeed nevertheless. */
+/* Workers die while several threads execute models; each execution must still succeed. */
 static void test_dies_under_load(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);

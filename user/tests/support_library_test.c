@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests libnnapi_sl_nnaccel.so as loaders use the library: The test calls each function through the
- * library's table.
+ * Tests libnnapi_sl_nnaccel.so as loaders use it, by calling each function through the library's
+ * table.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -197,7 +197,7 @@ static void test_devices(void **state)
 
 /* ---- Models ---- */
 
-/* Makes y = x + constant for tensors of [ELEMENTS]; the constant is in a memory. */
+/* Makes a model y = x + constant for tensors of [ELEMENTS]; the constant is in a memory. */
 static ANeuralNetworksModel *make_model(void)
 {
 	static const float constant[ELEMENTS] = { 1, 2, 3, 4 };
@@ -334,7 +334,7 @@ static void test_executions(void **state)
 	assert_result(BAD_DATA, nn->ANeuralNetworksEvent_getSyncFenceFd(event, &fd));
 	nn->ANeuralNetworksEvent_free(event);
 	/*
-	 * The library accepts each file that can be polled as a fence. Freeing an event waits until
+	 * The library accepts as a fence each file that can be polled. Freeing an event waits until
 	 * the event has signalled.
 	 */
 	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
@@ -538,8 +538,8 @@ static void compiled(const void *context, const ANeuralNetworksDiagnosticCompila
 }
 
 /*
- * The diagnostic callback for executions. Checks the fields that must equal the fields of the
- * compilation.
+ * The diagnostic callback for executions, which checks the fields that must equal the compilation's
+ * fields.
  */
 static void executed(const void *context, const ANeuralNetworksDiagnosticExecutionInfo *info)
 {
@@ -609,8 +609,8 @@ static ANeuralNetworksModel *make_casts(int32_t in, int32_t out, float scale, ui
 }
 
 /*
- * Variants of the model s = first(x, y) and t = MUL(x, y). The hashes of all variants differ,
- * except the hash of the variant with another constant.
+ * Variants of the model s = first(x, y) and t = MUL(x, y). All variants have different hashes,
+ * except that changing only a constant does not change the hash.
  */
 static const struct {
 	const char *name;
@@ -646,7 +646,7 @@ static ANeuralNetworksModel *make_variant(size_t index)
 	return model;
 }
 
-/* Makes out = condition ? model(in) : model(in). */
+/* Makes a model out = condition ? branch(in) : branch(in). */
 static ANeuralNetworksModel *make_branch(ANeuralNetworksModel *branch)
 {
 	const uint32_t dims[] = { ELEMENTS }, single[] = { 1 }, in[] = { 0, 1, 2, 3 }, out[] = { 4 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the delegate with graphs of a few nodes; the test program plays TensorFlow Lite. The file
- * tflite_nodes.def has the graphs, and the outputs or the reason why the delegate refuses nodes.
+ * Tests the delegate with graphs of a few nodes; the test program imitates TensorFlow Lite. The
+ * file tflite_nodes.def has the graphs, and the outputs or the reason why the delegate refuses
+ * nodes.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -233,7 +234,9 @@ static int read_params(char *text, char *params)
 	return (int)at;
 }
 
-/* Reads a node: OPERATOR[PARAMETERS] INPUT... > OUTPUT... % INTERMEDIATE... */
+/*
+ * Reads a node from the words OPERATOR[PARAMETERS], inputs, ">", outputs, "%", and intermediates.
+ */
 static void read_node(struct graph *g, char *words)
 {
 	struct world *w = g->w;
@@ -306,7 +309,7 @@ static void read_graph(struct graph *g, const char *text)
 /* Names of the operations in the NNAPI model that was built last. */
 static char operations[1024];
 
-/* If true, the played NNAPI lacks the project's own extension, and outputs may differ by APART. */
+/* If true, the NNAPI lacks the project's own extension, and outputs may differ by APART. */
 static bool lacks_own;
 #define APART 1
 
@@ -339,8 +342,8 @@ int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model, ANeuralNetwor
 }
 
 /*
- * Returns true if each output has the numbers in `text`, which is "NAME: NUMBER...; NAME:
- * NUMBER..."
+ * Returns true if each output has the numbers in `text`, which has a name, a colon and numbers for
+ * each output.
  */
 static bool are_expected(const struct graph *g, const char *text)
 {
@@ -406,7 +409,7 @@ static const struct {
 #include "tflite_nodes.def"
 };
 
-/* Lets a delegate partition a graph; returns the delegate's messages, which the caller frees. */
+/* Makes a delegate partition a graph; returns the delegate's messages, which the caller frees. */
 static char *partitioned(struct graph *g, struct tfl_delegate *d)
 {
 	FILE *const usual = stderr;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests libnnaccel_tflite.so with a context that plays TensorFlow Lite. The test needs no
+ * Tests libnnaccel_tflite.so with a context that imitates TensorFlow Lite. The test needs no
  * TensorFlow Lite, and can run with the sanitizers.
  */
 #define _GNU_SOURCE
@@ -94,7 +94,7 @@ static void test_options(void **state)
 /* ---- Shapes that follow from values ---- */
 
 /*
- * The state of the played RESHAPE and RELU of TensorFlow Lite; num_invoked counts the nodes that
+ * The state of the imitated RESHAPE and RELU of TensorFlow Lite; num_invoked counts the nodes that
  * TensorFlow Lite computes.
  */
 static int num_invoked;
@@ -240,7 +240,7 @@ static void test_shapes_of_values(void **state)
 }
 
 /*
- * If fewer than 16 runs needed eight compilations, TensorFlow Lite, and no longer the device,
+ * If eight compilations were needed in fewer than 16 runs, TensorFlow Lite instead of the device
  * computes runs with new shapes.
  */
 static void test_shapes_that_change_often(void **state)
@@ -302,8 +302,8 @@ static struct world *reshaped_and_more(int mask, int code, int activation)
 
 /*
  * TensorFlow Lite computes only the nodes that the translator or the NNAPI refuses; the device
- * computes the nodes around them. In this test TensorFlow Lite uses the kernels of RELU for all
- * nodes except RESHAPE.
+ * computes all other nodes. In this test TensorFlow Lite uses the kernels of RELU for all nodes
+ * except RESHAPE.
  */
 static void test_late_nodes_that_are_refused(void **state)
 {
@@ -326,7 +326,7 @@ static void test_late_nodes_that_are_refused(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* Prefix of the option names in `cases` that the test uses with one thread in the interpreter. */
+/* If a name in `cases` begins with ONE_THREAD, the interpreter has one thread. */
 #define ONE_THREAD "1"
 
 /*
@@ -393,7 +393,7 @@ static void test_calls(void **state)
 }
 
 /*
- * If the engine died, the delegate compiles the model again once. The delegate returns all failures
+ * If the engine died, the delegate compiles the model once more. The delegate returns all failures
  * except the engine's death to the caller.
  */
 static void test_failures(void **state)
@@ -540,7 +540,9 @@ static void test_bad_shape_between(void **state)
 static struct {
 	int refused;	/* index of an operation that no device supports, or -1 */
 	int result;			/* result of queries for supported operations */
-	/* Maximum number of operations in a model that the played NNAPI accepts; 0: any number. */
+	/*
+	 * Maximum number of operations in a model that the imitated NNAPI accepts; 0: any number.
+	 */
 	int most;
 	int operations;			/* number of operations in the last model */
 	int from_memory;		/* number of constants that are in a memory */
@@ -656,7 +658,7 @@ static void test_refusals(void **state)
 		{ 0, 0, 0, 1, 1 },				/* TensorFlow Lite computes MUL */
 		{ 1, 0, 0, 1, 0 },				/* TensorFlow Lite computes ADD */
 		{ -1, ANEURALNETWORKS_OP_FAILED, 0, 0, 0 },
-		{ -1, 0, 1, 0, 0 },				/* NNAPI accepts one operation a model */
+		{ -1, 0, 1, 0, 0 },				/* models of one operation only */
 		{ -1, 0, 2, 1, 0 },
 	};
 
@@ -833,7 +835,7 @@ static void test_report(void **state)
 	assert_non_null(d);
 	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
 	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
-	/* The played TensorFlow Lite counts the sum and the product as outputs of the part. */
+	/* The imitated TensorFlow Lite counts the sum and the product as outputs of the part. */
 	assert_string_equal(text, "device\tnnapi-reference\nnode\t0\tADD\t-\t0\t-\n"
 			    "node\t0\tMUL\t-\t0\t-\npart\t0\t48\t48\t0\n");
 	close(fd);
@@ -852,7 +854,7 @@ static void test_wrong_tensors(void **state)
 		int type, rank, dims[9];
 		int num_scales, channels, zero_point;
 		bool is_sparse, is_constant;
-		size_t bytes;		/* bytes of a constant; 0: the shape's number */
+		size_t bytes;		/* size of a constant; 0 means the shape's size */
 	} cases[] = {
 		{ "-", TFL_FLOAT32, 2, { 2, 3 }, 0, 0, 0, false, false, 0 },
 		{ "-", TFL_FLOAT32, 0, { 0 }, 0, 0, 0, false, false, 0 },
@@ -1146,7 +1148,7 @@ static void free_swapped(struct tfl_context *context, void *buffer)
 	free(buffer);
 }
 
-/* Plays a version of RESHAPE that accepts only a shape that is a constant in the file. */
+/* Imitates a version of RESHAPE that accepts only a shape that is a constant in the file. */
 static int prepare_reshape(struct tfl_context *context, struct tfl_node *node)
 {
 	struct tfl_tensor *out = &context->tensors[node->outputs->data[0]];

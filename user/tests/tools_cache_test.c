@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests `nnaccel cache` without an engine, on an index in a folder, and with a keeper that the test
- * program plays.
+ * program imitates.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -219,7 +219,7 @@ static void test_refusals(void **unused)
 static struct keeper {
 	int socket;
 	struct message answer;
-	size_t size;			/* size of the played keeper's answer */
+	size_t size;			/* size of the imitated keeper's answer */
 	const void *file;		/* contents of the answer's file, or NULL */
 	size_t file_size;
 	struct message request;
@@ -257,7 +257,7 @@ static void listen_as_keeper(void)
 	assert_int_equal(listen(keeper.socket, 1), 0);
 }
 
-/* Runs `nnaccel cache` while the played keeper returns `answer`. */
+/* Runs `nnaccel cache` while the imitated keeper returns `answer`. */
 static void assert_asks(const char *arguments, const struct message *answer, size_t size,
 			const void *file, size_t file_size, int status, const char *expected)
 {

@@ -358,12 +358,12 @@ static struct {
 	int skip;			/* number of successful calls before the failure */
 	uint32_t stride, sequence, fourcc, num_buffers, fps, caps;
 	uint32_t late;			/* number of the frame before which frames are missing */
-	/* number of the first frame that shows the number of the frame before this frame */
+	/* number of the first frame that shows the previous frame's number */
 	uint32_t wrong;
-	int other, vivid, streaming;	/* files of the two cameras; whether the camera streams */
+	int other, vivid, streaming;	/* file of each camera; set if a camera streams */
 	int buffers[BUFFERS];
 	uint32_t queue[BUFFERS], queued;
-	int patterns, movement;		/* number of changes of the test pattern; last movement */
+	int patterns, movement;		/* number of pattern changes; last movement */
 	bool has_no_frame, has_no_numbers, is_mapped, has_no_io;
 	int64_t moved;			/* value in /proc/self/io; a read adds half of the value */
 } camera;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs `nnaccel explain` and `nnaccel bench` with a runtime, devices and a clock that the test
- * program plays.
+ * program imitates.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -39,9 +39,9 @@
 enum { MOST_BYTES = 32, MOST_OUTPUTS = 2 };
 
 /*
- * The call of the played runtime that the test lets fail. The fault KILLED kills the process that
- * opens the model. The faults CALLER and CALLER_KILLED affect only the caller processes of `nnaccel
- * bench`.
+ * The call of the imitated runtime that the test makes fail. The fault KILLED kills the process
+ * that opens the model. The faults CALLER and CALLER_KILLED affect only the caller processes of
+ * `nnaccel bench`.
  */
 enum fault { NONE, OPEN, PREPARE, FILL, RUN, KILLED, CALLER, CALLER_KILLED };
 
@@ -244,7 +244,7 @@ static bool output(struct runtime *runtime, unsigned int number, struct runtime_
 	return o->bytes;
 }
 
-/* The played runs take 1 to 10 ticks in turn, and twice as long on the CPU. */
+/* The imitated runtime's runs take 1 to 10 ticks in turn, and twice as long on the CPU. */
 static bool run(struct runtime *runtime, char error[RUNTIME_ERROR])
 {
 	struct loaded *l = (struct loaded *)runtime;

@@ -101,7 +101,7 @@ static void test_help_ends_it(void **state)
 
 /*
  * Tests writing options as words, one word for an option. If the words do not fit into the buffer,
- * the function writes no word.
+ * option_write() writes no word.
  */
 static void test_words(void **state)
 {

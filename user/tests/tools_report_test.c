@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs `nnaccel info`, `stat`, `cdi` and `doctor` on a machine that the test program plays. The
- * played machine has files in a folder, accounts and limits in variables, and replaced functions of
- * the libraries.
+ * Runs `nnaccel info`, `stat`, `cdi` and `doctor` on a machine that the test program simulates. The
+ * simulated machine has files in a folder, accounts and limits in variables, and replaced functions
+ * of the libraries.
  */
 #define _GNU_SOURCE
 /*
@@ -74,7 +74,7 @@ static struct machine {
 	rlim_t files;
 	uint64_t blocks, available;	/* blocks of the file system of the engine's state */
 	enum nn_status open_status, info_status, context_status;
-	uint32_t num_devices, abi;	/* abi: 0 if the device has another version */
+	uint32_t num_devices, abi;	/* abi: 0 if the device has another ABI */
 	struct nna_context_info context;
 	struct nn_device_info info;
 } machine;
@@ -82,8 +82,8 @@ static struct machine {
 static char root[] = "/tmp/nnaccel-tools-XXXXXX";
 
 /*
- * Returns the path in the test's folder for a path of the played machine; returns all other paths
- * unchanged.
+ * Returns the path in the test's folder for a path of the simulated machine; returns all other
+ * paths unchanged.
  */
 static const char *place(const char *path, char *to)
 {
@@ -512,7 +512,7 @@ static unsigned int count_files(void)
 	return count;
 }
 
-/* Makes a played machine without faults. */
+/* Makes a simulated machine without faults. */
 static int set_up(void **state)
 {
 	(void)state;

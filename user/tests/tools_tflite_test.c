@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests models of TensorFlow Lite in the tools. The test program plays the library, the plug-in and
- * the dynamic loader.
+ * Tests models of TensorFlow Lite in the tools. The test program imitates the library, the plug-in
+ * and the dynamic loader.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks the sizes, offsets and numbers of include/uapi/linux/nnaccel.h. A change of these sizes,
- * offsets or numbers breaks programs that are already built.
+ * Checks the sizes, offsets and numbers of include/uapi/linux/nnaccel.h. A change of the header's
+ * sizes, offsets or numbers breaks programs that are already built.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -115,8 +115,7 @@ static void compare(const struct form_case *c, const char *name, uint64_t seed)
 }
 
 /*
- * Forms of operations that vectors/form.c lacks: CONCATENATION of different scales, images with
- * channels first, and borders.
+ * Forms that vectors/form.c lacks, with different scales, images with channels first, or borders.
  */
 static const struct form more_forms[] = {
 	{ "CONCATENATION", "X[a,b,c] X[a,b,c] i:0|1|2 > X" },

@@ -141,7 +141,7 @@ enum nn_status __wrap_nna_engine_store_put(const void *key, size_t key_size, con
 /* ---- A client's memory ---- */
 
 static struct {
-	struct nna_engine_region region;	/* base is NULL: arguments are copies of images */
+	struct nna_engine_region region;	/* with base NULL, arguments are image copies */
 	int file;				/* dma-buf of the region, or -1 */
 } client = { .file = -1 };
 
@@ -218,7 +218,9 @@ int __wrap_nna_engine_gone_file(struct nna_engine_execution *execution)
 	return wait_on.gone;
 }
 
-/* Flags of the engine's calls of DMA_BUF_IOCTL_SYNC; the played ioctl() succeeds on every file. */
+/*
+ * Flags of the engine's calls of DMA_BUF_IOCTL_SYNC; the replaced ioctl() succeeds on every file.
+ */
 static uint64_t accesses[4];
 static uint32_t num_accesses;
 
@@ -832,7 +834,7 @@ static void test_submissions(void **unused)
 	step_ns = 1000;
 	check_against_plan(p);
 	assert_int_equal(facts_of(p).submissions, 1);
-	/* An execution calls: reset a fence, submit, wait, begin commands, end commands. */
+	/* An execution makes five calls: reset a fence, submit, wait, begin and end commands. */
 	step_ns = NS_PER_S;
 	fail_after(VK_ERROR_OUT_OF_DEVICE_MEMORY, 4);
 	check_against_plan(p);
@@ -1048,7 +1050,7 @@ static void test_out_of_memory_later(void **unused)
 		if (calls < 5)
 			prepared_release(p);
 	}
-	/* An execution calls: reset a fence, submit, wait, begin commands, end commands. */
+	/* An execution makes five calls: reset a fence, submit, wait, begin and end commands. */
 	for (uint32_t calls = 3; calls <= 4; calls++) {
 		fail_after(VK_ERROR_OUT_OF_DEVICE_MEMORY, calls);
 		assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
@@ -1156,7 +1158,7 @@ static void test_one_goes_away(void **unused)
 	free_arguments(&a);
 }
 
-/* Lets the engine lose its GPU, so that the engine opens the GPU again. */
+/* Makes the engine lose its GPU, so that the engine opens the GPU again. */
 static void lose_gpu(struct arguments *a)
 {
 	struct nn_error err = { "" };
@@ -1453,8 +1455,7 @@ static void test_recorded(void **unused)
 }
 
 /*
- * The engine imports memory that the CPU cannot access. If importing this memory fails, the
- * execution fails.
+ * The engine imports memory that the CPU cannot access; if the import fails, the execution fails.
  */
 static void test_device_memory(void **unused)
 {

@@ -282,7 +282,7 @@ static uint8_t *last_byte_of_name(struct spoiled *s)
 	return s->wire + s->start[W_VALUES] - 1;
 }
 
-/* X(name, statement that spoils the wire form, message) */
+/* Each X() has a name, a statement that spoils the wire form, and the expected message. */
 #define BROKEN_WIRES(X) \
 X(magic, header(s)->magic++, "not the wire form") \
 X(version, header(s)->version++, "not the wire form of a model of version 1") \

@@ -574,7 +574,7 @@ static void look(struct worker *w)
 	w->view_size = w->size;
 }
 
-/* Lets so much time pass that the keeper defers no user's requests. */
+/* Advances the clock so far that the keeper defers no user's requests. */
 static void pay_all(void)
 {
 	for (size_t i = 0; i < keep->num_users; i++)

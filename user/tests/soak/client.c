@@ -70,7 +70,7 @@ struct job {
 	uint32_t num_outputs;
 	uint32_t sizes[MAX_OUTPUTS];
 	void *right[MAX_OUTPUTS];
-	void *seen[MAX_OUTPUTS];	/* first outputs; all later outputs must equal them */
+	void *seen[MAX_OUTPUTS];	/* outputs of the job's first execution */
 	struct nna_argument in, out[MAX_OUTPUTS];
 	struct nna_memory *memories[2];
 	uint32_t tokens[1 + MAX_OUTPUTS];
@@ -164,8 +164,8 @@ static void compare(struct job *j, uint32_t output, const void *data)
 /* ---- models ---- */
 
 /*
- * Prepares a model that uses two plug-ins: The model computes the ratio of each of the first
- * Fibonacci numbers to the number before it, and adds 1 to each ratio.
+ * Prepares a model that uses two plug-ins. The model computes the ratio of each Fibonacci number to
+ * the previous Fibonacci number, and adds 1 to each ratio.
  */
 static enum nn_status prepare_golden(struct nna_prepared_model **prepared)
 {

@@ -34,7 +34,7 @@ const struct soak_value soak_values[SOAK_VALUES] = {
 	{ "keeper-fds", 0, 8 },
 	{ "broker-KiB", 10, 1024 },		/* private memory */
 	{ "keeper-KiB", 10, 1024 },
-	{ "open-files", 0, 64 },		/* open files of the whole machine */
+	{ "open-files", 0, 64 },		/* number of open files of the machine */
 };
 
 /* Returns the number after the word `name` in a file, or -1 if `name` is missing. */
@@ -100,8 +100,8 @@ static bool is_copy(const char *pid, const char *name)
 }
 
 /*
- * Returns the id of a process with the name `name`; `turn` selects one of several processes.
- * Returns 0 if no process has this name.
+ * Returns the id of a process with the name `name`, or 0 if there is no such process; `turn`
+ * selects one of several processes.
  */
 static pid_t find(const char *name, unsigned int turn)
 {

@@ -48,8 +48,8 @@ extern const char *const soak_kinds[SOAK_KINDS];
 _Noreturn void soak_client(struct soak *soak, enum soak_kind kind, uint64_t seed);
 
 /*
- * Kills a process of the engine by its name: "nnacceld", the keeper or a worker. Returns false if
- * no process with the name runs.
+ * Kills a process of the engine (nnacceld, the keeper or a worker) by its name. Returns false if no
+ * process with the name runs.
  */
 bool soak_kill(const char *name);
 
@@ -69,8 +69,8 @@ void kills_begin(const struct kills_options *options);
 
 /*
  * Kills a process of the engine or a client if the next kill is due. The array `clients` has the
- * process id of each kind of client, or 0 if no such client runs. Returns false if the engine no
- * longer serves.
+ * process id of each kind of client, or 0 if no client of the kind runs. Returns false if the
+ * engine no longer serves.
  */
 bool kills_step(const pid_t *clients, unsigned long long executions);
 

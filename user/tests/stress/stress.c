@@ -547,7 +547,7 @@ static void print_head(unsigned int seconds)
 }
 
 /*
- * Lets A's processes call `act` for some seconds, or do nothing if `act` is NULL, while B and root
+ * Makes A's processes call `act` for some seconds (do nothing if `act` is NULL) while B and root
  * use the device. Stores the results of A, B and root in *shared.
  */
 static void blow(void (*act)(void), bool crash, unsigned int seconds)
@@ -671,7 +671,8 @@ static bool choose(bool chosen[NUM_ATTACKS], int count, char **names)
 }
 
 /*
- * Lets calls wait long for a worker, so that a worker's slow start is measured instead of refused.
+ * Makes calls wait long for a worker, so that a slow start of a worker is measured instead of
+ * refused.
  */
 static void be_patient(void)
 {

@@ -112,8 +112,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkQueueSubmit(VkQueue queue, uint32_t 
 }
 
 /*
- * A driver may return -1 for a semaphore that has already signalled. The layer then returns an
- * eventfd, which poll() reports as readable.
+ * If a driver returns -1 for a semaphore that has already signalled, the layer returns an eventfd,
+ * which poll() reports as readable.
  */
 NEXT(vkGetSemaphoreFdKHR);
 static VKAPI_ATTR VkResult VKAPI_CALL own_vkGetSemaphoreFdKHR(VkDevice device,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A Vulkan layer between the engine and a driver. If a test demands it, the layer lets calls fail
- * or end late, lets GPUs disappear, or makes memory incoherent. The test loads the layer's library,
- * too, and controls the layer by the variable `nn_test_layer`.
+ * A Vulkan layer between the engine and a driver. On demand of a test, the layer makes calls fail
+ * or end late, GPUs disappear, or memory incoherent. The test itself loads the layer's library, and
+ * controls the layer by the variable `nn_test_layer`.
  */
 #ifndef NN_TESTS_VULKAN_LAYER_H
 #define NN_TESTS_VULKAN_LAYER_H
