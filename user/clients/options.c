@@ -33,7 +33,8 @@ static const struct choice priorities[] = {
 };
 
 #define AT(member) offsetof(struct options, member)
-#define NUMBERS "a number up to 2147483647"
+#define NUMBERS "a number from 0 to 2147483647"
+#define POSITIVE "a number from 1 to 2147483647"
 
 /*
  * The options, each with a second name: the name that TensorFlow Lite's tools use for TensorFlow
@@ -62,9 +63,9 @@ static const struct rule {
 	{ "disallow_cpu", "disallow_nnapi_cpu", FLAG, AT(disallow_cpu), NULL, "0 or 1" },
 	{ "max_partitions", "max_number_delegated_partitions", NUMBER, AT(max_partitions), NULL,
 	  NUMBERS },
-	{ "num_threads", NULL, NUMBER, AT(num_threads), NULL, NUMBERS ", and at least 1" },
+	{ "num_threads", NULL, NUMBER, AT(num_threads), NULL, POSITIVE },
 	{ "min_work", NULL, NUMBER, AT(min_work), NULL, NUMBERS },
-	{ "max_shapes", NULL, NUMBER, AT(max_shapes), NULL, NUMBERS ", and at least 1" },
+	{ "max_shapes", NULL, NUMBER, AT(max_shapes), NULL, POSITIVE },
 	{ "verbosity", NULL, NUMBER, AT(verbosity), NULL, NUMBERS },
 };
 

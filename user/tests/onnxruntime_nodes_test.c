@@ -660,7 +660,8 @@ static void test_without_extension(void **unused)
 			    !(strstr(cases[i].text, "DYNAMIC_") || strstr(cases[i].text, "GELU")))
 				continue;
 			read_case(&c, cases[i].graph, cases[i].outputs);
-			if (try_case(&c, refused ? REFUSED : NODES, "groups with a dilation", 0, 0))
+			if (try_case(&c, refused ? REFUSED : NODES,
+				     "dilation must be 1 with groups", 0, 0))
 				continue;
 			print_error("  without %u: %s\n", own_count, cases[i].graph);
 			failed++;

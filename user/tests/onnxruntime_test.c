@@ -130,7 +130,7 @@ static void test_plain_functions(void **unused)
 	unload(f);
 	release_status(last);
 	last = CreateEpFactories("NN", &base, NULL, &made, 0, &count);
-	assert_non_null(strstr(last->text, "no place for a factory"));
+	assert_non_null(strstr(last->text, "no room for a factory"));
 	assert_int_equal(count, 0);
 }
 
@@ -951,7 +951,7 @@ static void take_line(void *context, enum nna_log_level level, const char *line)
 
 #define FAILED(name) "ANeuralNetworks" name ": told to fail\n"
 #define TAKES_PLACE(level, name) \
-	level ": onnxruntime: the CPU takes the place of nnapi-reference, after " FAILED(name)
+	level ": onnxruntime: the CPU computes instead of nnapi-reference: " FAILED(name)
 #define RUN "Execution_burstCompute"
 #define COMPILATION "Compilation_finish"
 
@@ -1496,7 +1496,7 @@ static void test_far_numbers(void **unused)
 			infos[k] = (struct OrtValueInfo){ k == 0 ? "a" : k == 1 ? "b" : "c",
 							  values[k].info, &values[k], false };
 		}
-		refused(&graph, "further from 0");
+		refused(&graph, "must be within");
 	}
 }
 
@@ -1608,7 +1608,8 @@ static void test_huge_resize(void **unused)
 	static const struct OrtValueInfo out = { "y", { ONNX_FLOAT, 4, { -1, -1, -1, -1 } }, NULL, true };
 	static const float large[] = { 1, 1, 1 << 20, 1 << 20 }, long_axis[] = { 1, 1, 1, 1 << 21 };
 	static const float *const scales[] = { large, long_axis };
-	static const char *const reasons[] = { "more than 2^31 elements", "a scale of" };
+	static const char *const reasons[] = { "more than 2^31 elements",
+					      "must give an output dimension" };
 
 	(void)unused;
 	for (int i = 0; i < 2; i++) {

@@ -55,7 +55,7 @@ void activation_op(struct lowering *t)
 static void are_alike(struct lowering *t, uint32_t a, uint32_t b)
 {
 	if (!t->refused && is_quant8(t, a) && !is_alike(t, a, b))
-		refuse(t, "8-bit inputs of two scales or zero points");
+		refuse(t, "the 8-bit inputs must have the same scale and zero point");
 }
 
 void binary_op(struct lowering *t)
@@ -137,7 +137,7 @@ void floor_mod_op(struct lowering *t)
 	uint32_t x, y;
 
 	if (!is_type(t, in(t, 0), NN(TENSOR_INT32)))
-		refuse(t, "a remainder of numbers that are not int32");
+		refuse(t, "the remainder is supported only for int32");
 	x = expanded(t, in(t, 0), a, &shape);
 	y = expanded(t, in(t, 1), b, &shape);
 	set_out(t, 0, arithmetic(t, NN(SUB), x,

@@ -11,7 +11,7 @@
 static void is_fine(struct lowering *t, uint32_t x)
 {
 	if (is_type(t, x, NN(TENSOR_FLOAT16)))
-		refuse(t, "of float16, which is too coarse for its parts");
+		refuse(t, "float16 is too coarse for the intermediate results");
 }
 
 uint32_t bounded(struct lowering *t, uint32_t x, float low, float high)

@@ -144,7 +144,7 @@ static uint64_t dims_count(uint32_t rank, const uint32_t *dims)
 static int32_t whole(struct lowering *t, float value)
 {
 	if (REFUSED_IF(t, !(value >= -0x1p31f && value < 0x1p31f) || value != floorf(value),
-		       "a number of %g for int32", value))
+		       "the number %g does not fit int32", value))
 		return 0;
 	return (int32_t)value;
 }
@@ -171,7 +171,7 @@ uint32_t constant(struct lowering *t, uint32_t like, uint32_t rank, const uint32
 		for (size_t i = 0; i < count; i++)
 			ints[i] = whole(t, values[i]);
 	else
-		refuse(t, "no constants of %s", nnapi_type_name(operand.type));
+		refuse(t, "constants of %s are not supported", nnapi_type_name(operand.type));
 	return builder_operand(t->b, &operand);
 }
 
@@ -189,7 +189,7 @@ const int32_t *narrowed(struct lowering *t, const int64_t *data, int64_t count)
 
 	for (int64_t i = 0; narrow && i < count; i++) {
 		narrow[i] = (int32_t)data[i];
-		if (REFUSED_IF(t, narrow[i] != data[i], "an int64 constant of %lld, must fit 32 bits",
+		if (REFUSED_IF(t, narrow[i] != data[i], "the int64 constant %lld must fit 32 bits",
 			       (long long)data[i]))
 			return NULL;
 	}
@@ -257,7 +257,7 @@ uint32_t rows_from(struct lowering *t, uint32_t x, uint64_t first, uint32_t rows
 		return NO_OPERAND;
 	if (REFUSED_IF(t, !columns || all % columns || first % columns || first > all ||
 		       dims_count(2, dims) > all - first,
-		       "rows of %u from element %llu on, of %llu", columns,
+		       "rows of %u from element %llu on do not fit %llu elements", columns,
 		       (unsigned long long)first, (unsigned long long)all))
 		return NO_OPERAND;
 	if (!operand.data) {
@@ -334,7 +334,7 @@ uint32_t view(struct lowering *t, uint32_t x, uint32_t rank, const uint32_t *dim
 	if (is_of_shape(t, x, rank, dims))
 		return x;
 	if (REFUSED_IF(t, operand_count(&operand) != dims_count(rank, dims),
-		       "%llu elements as a shape of %llu",
+		       "%llu elements do not fit a shape of %llu",
 		       (unsigned long long)operand_count(&operand),
 		       (unsigned long long)dims_count(rank, dims)))
 		return NO_OPERAND;

@@ -44,7 +44,7 @@ uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, con
 
 	for (int i = 0; i < shape->rank; i++)
 		seen |= 1u << order[i];
-	if (REFUSED_IF(t, seen != (1u << shape->rank) - 1, "an axis twice"))
+	if (REFUSED_IF(t, seen != (1u << shape->rank) - 1, "an axis is listed twice"))
 		return NO_OPERAND;
 	/* Number the groups of merged dimensions in the order of the result. */
 	for (int i = 0; i < shape->rank; i++) {
@@ -123,15 +123,15 @@ bool cut_range(struct lowering *t, int64_t size, struct range *range)
 	const int64_t step = range->step, back = step < 0, way = back ? -1 : 1;
 	int64_t length;
 
-	if (REFUSED_IF(t, !step || step < INT32_MIN || step > INT32_MAX, "a step of %lld",
-		       (long long)step))
+	if (REFUSED_IF(t, !step || step < INT32_MIN || step > INT32_MAX,
+		       "a step must fit int32 and not be 0, is %lld", (long long)step))
 		return false;
 	range->begin = cut(range->begin, size, 0, size - back);
 	range->end = cut(range->end, size, -back, size - back);
 	length = (range->end - range->begin) * way;
 	range->count = length > 0 ? (length - 1) / (step * way) + 1 : 0;
 	if (!range->count)
-		refuse(t, "a part without elements");
+		refuse(t, "the part has no elements");
 	return range->count;
 }
 
@@ -200,7 +200,7 @@ void divided(struct lowering *t, uint32_t x, const struct shape *shape, int axis
 	uint32_t dims[MAX_DIMS], rank, at = facing(shape, axis, &rank, dims);
 
 	if (!count || dims[at] % count)
-		return refuse(t, "%u equal parts of %u", count, dims[at]);
+		return refuse(t, "%u equal parts do not fit %u elements", count, dims[at]);
 	x = view(t, x, rank, dims);
 	dims[at] /= count;
 	for (uint32_t i = 0; i < count; i++)
@@ -238,16 +238,16 @@ uint32_t tiled(struct lowering *t, uint32_t x, const struct shape *shape, const 
 
 	*to = *shape;
 	if (shape->rank > MAX_DIMS)
-		refuse(t, "more than four dimensions");
+		refuse(t, "%d dimensions, must be at most 4", shape->rank);
 	for (int i = 0; !t->refused && i < shape->rank; i++) {
 		if (times[i] < 1 || times[i] > INT32_MAX)
-			refuse(t, "%lld times", (long long)times[i]);
+			refuse(t, "a multiple must be 1 to 2^31-1, is %lld", (long long)times[i]);
 		else
 			to->dims[i] *= times[i];
 		repeats[i] = (int32_t)times[i];
 	}
 	if (!t->refused && shape_count(to) <= 0)
-		refuse(t, "more than 2^31 elements");
+		refuse(t, "the output has more than 2^31 elements");
 	return t->refused ? NO_OPERAND :
 	       EMIT(t, NN(TILE), result(t, x, flat(to, dims), dims), x,
 		    vector_int(t, operand_of(t, x)->rank, repeats));

@@ -31,7 +31,7 @@ uint32_t reduced(struct lowering *t, int32_t type, uint32_t x, const struct shap
 			continue;
 		if (!merges || marked[i] != last) {
 			if (REFUSED_IF(t, rank == MAX_DIMS,
-				       "axes that are apart in more than four dimensions"))
+				       "the axes split the shape into more than 4 dimensions"))
 				return NO_OPERAND;
 			if (marked[i])
 				axis[count++] = (int32_t)rank;
@@ -65,7 +65,7 @@ uint32_t reduced(struct lowering *t, int32_t type, uint32_t x, const struct shap
 static void count_from_end(struct lowering *t, int64_t size)
 {
 	if (size > 1 << 24)
-		refuse(t, "places of an axis of %lld elements; at most %d", (long long)size,
+		refuse(t, "the axis has %lld elements, must be at most %d", (long long)size,
 		       1 << 24);
 }
 
@@ -99,9 +99,9 @@ void topmost(struct lowering *t, uint32_t x, const struct shape *shape, int axis
 
 	around(shape, axis, dims);
 	if (k < 1 || k > dims[1])
-		refuse(t, "%lld of %u", (long long)k, dims[1]);
+		refuse(t, "k is %lld, must be 1 to %u", (long long)k, dims[1]);
 	if (!is_greatest && is_quant8(t, x))
-		refuse(t, "the smallest of 8-bit numbers");
+		refuse(t, "the smallest elements of 8-bit tensors are not supported");
 	count_from_end(t, dims[1]);
 	x = view(t, x, 3, dims);
 	if (dims[2] != 1)
@@ -155,9 +155,10 @@ void set_one_hot(struct lowering *t, uint32_t at, int64_t axis, int64_t depth, u
 	uint32_t dims[3];
 
 	if (!t->refused && !is_type(t, at, NN(TENSOR_INT32)))
-		refuse(t, "places that are not int32");
+		refuse(t, "the indices must be int32");
 	if (depth < 1 || depth > 1 << 24 || to.rank > MAX_RANK)
-		refuse(t, "a depth of %lld", (long long)depth);
+		refuse(t, "depth %lld must be 1 to 2^24, rank %d at most %d", (long long)depth,
+		       to.rank, MAX_RANK);
 	axis = axis_of(t, axis, to.rank);
 	if (t->refused)
 		return;
@@ -181,16 +182,16 @@ void set_lines(struct lowering *t, uint32_t at, int64_t batch)
 	if (REFUSED_IF(t, batch < 0 || depth < 1 || batch + depth > shape->rank ||
 		       batch >= places->rank || all < 0 || all >= 1 << 24 ||
 		       places->rank - 1 + shape->rank - batch - depth > MAX_RANK,
-		       "places of %lld axes behind %lld of %d", (long long)depth, (long long)batch,
-		       shape->rank) ||
-	    REFUSED_IF(t, !is_type(t, at, NN(TENSOR_INT32)), "places that are not int32"))
+		       "indices of %lld axes after %lld do not fit %d axes", (long long)depth,
+		       (long long)batch, shape->rank) ||
+	    REFUSED_IF(t, !is_type(t, at, NN(TENSOR_INT32)), "the indices must be int32"))
 		return;
 	for (int i = 0; i < places->rank - 1; i++)
 		to.dims[to.rank++] = places->dims[i];
 	for (int i = 0; i < shape->rank; i++) {
 		if (i < batch && shape->dims[i] != places->dims[i])
-			return refuse(t, "batches of %lld and %lld", (long long)shape->dims[i],
-				      (long long)places->dims[i]);
+			return refuse(t, "batch dimensions %lld and %lld must be equal",
+				      (long long)shape->dims[i], (long long)places->dims[i]);
 		batches *= i < batch ? (uint32_t)shape->dims[i] : 1;
 		lines.dims[i >= batch + depth] *= shape->dims[i];
 		if (i >= batch + depth)

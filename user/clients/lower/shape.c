@@ -62,7 +62,8 @@ uint32_t facing(const struct shape *shape, int axis, uint32_t *rank, uint32_t di
 
 int axis_of(struct lowering *t, int64_t axis, int rank)
 {
-	if (REFUSED_IF(t, axis < -rank || axis >= rank, "axis %lld of %d", (long long)axis, rank))
+	if (REFUSED_IF(t, axis < -rank || axis >= rank, "axis %lld is outside of %d dimensions",
+		       (long long)axis, rank))
 		return 0;
 	return (int)(axis < 0 ? axis + rank : axis);
 }
@@ -91,7 +92,8 @@ struct shape broadcast_shape(struct lowering *t, const struct shape *a, const st
 		int64_t y = i <= b->rank ? b->dims[b->rank - i] : 1;
 
 		if (x != y && x != 1 && y != 1)
-			refuse(t, "dimensions of %lld and %lld", (long long)x, (long long)y);
+			refuse(t, "dimensions %lld and %lld do not fit", (long long)x,
+			       (long long)y);
 		shape.dims[shape.rank - i] = x == 1 ? y : x;
 	}
 	return shape;
@@ -156,7 +158,7 @@ uint32_t broadcast_like(struct lowering *t, int32_t type, uint32_t a, const stru
 		rank = flat(shape, dims);
 	} else {
 		rank = merged(as, bs, shape, adims, bdims, dims, MAX_DIMS);
-		if (REFUSED_IF(t, rank > MAX_DIMS, "broadcast in more than four dimensions"))
+		if (REFUSED_IF(t, rank > MAX_DIMS, "broadcasting needs more than 4 dimensions"))
 			return NO_OPERAND;
 		a = view(t, a, rank, adims);
 		b = view(t, b, rank, bdims);
@@ -178,7 +180,7 @@ uint32_t expanded(struct lowering *t, uint32_t x, const struct shape *from,
 	if (t->refused)
 		return NO_OPERAND;
 	rank = merged(from, to, to, as, bs, dims, MAX_DIMS);
-	if (REFUSED_IF(t, rank > MAX_DIMS, "repeated in more than four dimensions"))
+	if (REFUSED_IF(t, rank > MAX_DIMS, "repeating needs more than 4 dimensions"))
 		return NO_OPERAND;
 	for (uint32_t i = 0; i < rank; i++) {
 		times[i] = (int32_t)(dims[i] / as[i]);

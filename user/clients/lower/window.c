@@ -115,7 +115,7 @@ uint32_t convolved(struct lowering *t, struct conv *c, uint32_t out)
 	ins[count++] = scalar_bool(t, c->w.is_nchw);
 	if (c->code == NN(GROUPED_CONV_2D) || c->code == NN(TRANSPOSE_CONV_2D)) {
 		if (c->w.dilation[0] != 1 || c->w.dilation[1] != 1)
-			refuse(t, c->groups > 1 ? "groups with a dilation" : "dilated");
+			refuse(t, "dilation must be 1%s", c->groups > 1 ? " with groups" : "");
 	} else {
 		for (int i = 2; i--;)
 			ins[count++] = scalar_int(t, (int32_t)c->w.dilation[i]);

@@ -254,7 +254,7 @@ uint32_t dynamic_in(struct lowering *t, const struct dynamic_node *d, const stru
 	*shape = shape_in(t, 0);
 	x = in(t, 0);
 	if (type_in(t, 0) != ONNX_FLOAT)
-		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+		refuse(t, "input 0 is of %s, must be float", onnx_name(type_in(t, 0)));
 	onnx(t)->node = node;
 	return x;
 }
@@ -323,7 +323,7 @@ uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8
 	if (t->refused || !elements || !zeros)
 		return NO_OPERAND;
 	if (REFUSED_IF(t, !scales || !read_zeros(t, d, channels, zeros),
-		       "scales or zero points that are neither one nor one a channel"))
+		       "scales and zero points must be one, or one for each channel"))
 		return NO_OPERAND;
 	for (uint32_t c = 0; c < channels; c++)
 		by_channel |= zeros[c] != zeros[0];
@@ -352,7 +352,7 @@ uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8
 	type.type = ANEURALNETWORKS_TENSOR_QUANT8_SYMM_PER_CHANNEL;
 	type.scales = copy;
 	if (!shift(elements, is_signed, zeros, channels, per_channel))
-		refuse(t, "weights by channel that int8 without a zero point does not hold");
+		refuse(t, "weights with scales per channel must fit int8 with zero point 0");
 	return constant_bytes(t, &type, elements);
 }
 

@@ -169,7 +169,7 @@ static OrtStatus *get_capability(OrtEp *this_ep, const OrtGraph *from, OrtEpGrap
 	if (graph)
 		graph->is_inner = is_in_node;
 	if (graph && is_left(ep, graph, is_in_node)) {
-		say(ep->options.verbosity, 1, "a graph in a node is left to ONNX Runtime");
+		say(ep->options.verbosity, 1, "the inner graph of a node is left to ONNX Runtime");
 		graph_free(graph);
 		return NULL;
 	}
@@ -281,8 +281,8 @@ static OrtStatus *choose_devices(struct ep *ep, uint32_t count, const char *cons
 			      "option device: there is no device \"%s\"", ep->options.device);
 	for (uint32_t i = 0; !ep->options.device && i < count; i++)
 		if (!devices_add(&ep->devices, devices[i]))
-			return failed(ep->ort, ORT_CODE_EP_FAIL, "the device %s is gone",
-				      devices[i]);
+			return failed(ep->ort, ORT_CODE_EP_FAIL,
+				      "device %s does not exist", devices[i]);
 	if (!ep->devices.count)
 		return failed(ep->ort, ORT_CODE_INVALID_ARGUMENT, "no device was chosen");
 	if (ep->options.disallow_cpu && devices_have_cpu(&ep->devices))

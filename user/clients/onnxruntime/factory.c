@@ -214,7 +214,8 @@ OrtStatus *CreateEpFactories(const char *registered_name, const struct ort_api_b
 	 * factory.
 	 */
 	if (!factory || !ort_load(&factory->ort, base)) {
-		fprintf(stderr, "nnaccel: onnxruntime: version %s has not the interface of 1.%d\n",
+		fprintf(stderr,
+			"nnaccel: onnxruntime: version %s is too old, must be 1.%d or later\n",
 			base->GetVersionString(), ORT_VERSION);
 		free(factory);
 		return NULL;
@@ -222,7 +223,8 @@ OrtStatus *CreateEpFactories(const char *registered_name, const struct ort_api_b
 	factory->name = strdup(registered_name);
 	if (!factory->name || !max) {
 		OrtStatus *status = factory->ort.CreateStatus(
-			ORT_CODE_INVALID_ARGUMENT, "nnaccel: there is no place for a factory");
+			ORT_CODE_INVALID_ARGUMENT,
+			"nnaccel: no memory, or no room for a factory");
 
 		free(factory->name);
 		free(factory);

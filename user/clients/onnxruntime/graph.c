@@ -431,7 +431,7 @@ static const struct {
 	size_t size;
 	int32_t type;			/* OperandCode, or 0 */
 } types[] = {
-	[ONNX_NONE] = { "no tensor", 0, 0 },
+	[ONNX_NONE] = { "no tensor type", 0, 0 },
 	[ONNX_FLOAT] = { "float", 4, NN(TENSOR_FLOAT32) },
 	[ONNX_UINT8] = { "uint8", 1, NN(TENSOR_QUANT8_ASYMM) },
 	[ONNX_INT8] = { "int8", 1, NN(TENSOR_QUANT8_ASYMM_SIGNED) },
@@ -482,5 +482,5 @@ bool onnx_set_number(int type, void *data, int64_t at, int64_t number)
 
 const char *onnx_name(int type)
 {
-	return type_known(type) ? types[type].name : "another type";
+	return type_known(type) ? types[type].name : "an unknown type";
 }

@@ -90,7 +90,7 @@ static bool asked(const struct builder *b, uint32_t from, const struct devices *
 	if (*why)
 		snprintf(reason, size, "NNAPI refuses it: %.170s", why);
 	else if (result || !all)
-		snprintf(reason, size, "the device does not compute it");
+		snprintf(reason, size, "the device does not support it");
 	return !result && all;
 }
 
@@ -127,7 +127,7 @@ static bool withdraw(const struct translation *t, uint32_t index, struct cost *c
 		if (t->dynamic[i].quantise != quantise || !costs[i].can)
 			continue;
 		costs[i].can = false;
-		why[i] = strdup("a node of the same pattern is left");
+		why[i] = strdup("another node of its pattern is not supported");
 		any = true;
 	}
 	return any;
@@ -349,7 +349,8 @@ static void choose(const struct graph *graph, const struct options *options,
 			if (parts[p].nodes && (least == UINT32_MAX ||
 					       parts[p].work < parts[least].work))
 				least = p;
-		snprintf(why, sizeof(why), "more than %u parts", options->max_partitions);
+		snprintf(why, sizeof(why), "more than max_partitions (%u)",
+			 options->max_partitions);
 		say(options->verbosity, 2, "a part of %u nodes is left to ONNX Runtime: %s",
 		    parts[least].nodes, why);
 		drop(partitions, least, why);

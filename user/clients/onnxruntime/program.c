@@ -142,7 +142,7 @@ static void go_to_cpu(struct program *p, int result, const char *reason)
 	devices_names(p->devices, names, sizeof(names));
 	if (is_new)
 		nna_log(first_time(&said, result) ? NNA_LOG_NOTE : NNA_LOG_WARN,
-			"onnxruntime: the CPU takes the place of %s, after %s", names,
+			"onnxruntime: the CPU computes instead of %s: %s", names,
 			*reason ? reason : result_name(result));
 }
 
@@ -487,7 +487,7 @@ static bool set_output(struct run *run, const struct compiled *c, uint32_t i, in
 	if (!ort_ok(ort, ort->KernelContext_GetOutput(run->context, port->index, port->shape.dims,
 						      (size_t)port->shape.rank, &value)) ||
 	    !ort_ok(ort, ort->GetTensorMutableData(value, &data))) {
-		snprintf(run->message, run->size, "output %u: no memory of ONNX Runtime", i);
+		snprintf(run->message, run->size, "output %u: ONNX Runtime gives no memory", i);
 		return false;
 	}
 	run->outputs[i] = data;
@@ -610,7 +610,7 @@ bool program_run(struct program *p, OrtKernelContext *context, char *message, si
 		/* The shape of a constant is known from the graph, and is not checked. */
 		good = read_input(&run, i);
 		if (!good)
-			snprintf(message, size, "input %u is not as in the model", i);
+			snprintf(message, size, "input %u has a wrong type or shape", i);
 	}
 	good = good && attempts(&run);
 	free(run.shapes);

@@ -51,7 +51,7 @@ bool scale_of_node(struct lowering *t, const struct node *node, uint32_t index,
 bool scale_in(struct lowering *t, uint32_t index, float *scale, int32_t *zero)
 {
 	return !REFUSED_IF(t, !scale_of_node(t, onnx(t)->node, index, scale, zero),
-			   "a scale or zero point that is not one constant");
+			   "a scale and zero point must be one constant each");
 }
 
 uint32_t qlinear_in(struct lowering *t, uint32_t index)
@@ -66,7 +66,7 @@ uint32_t qlinear_in(struct lowering *t, uint32_t index)
 	onnx(t)->qlinear = form;
 	scale_in(t, index + 1, &scale, &zero);
 	if (!t->refused && (operand_of(t, x)->scale != scale || operand_of(t, x)->zero != zero))
-		refuse(t, "an 8-bit input that another node gives another scale");
+		refuse(t, "two nodes give the 8-bit input different scales");
 	return x;
 }
 
@@ -284,7 +284,7 @@ void set_quantised_out(struct lowering *t, uint32_t operand, const struct shape 
 	out = &onnx(t)->values[onnx(t)->quantised_out];
 	value = value_at(t, onnx(t)->quantised_out);
 	if (shape_count(shape) <= 0)
-		refuse(t, "the output has no element");
+		refuse(t, "the output has no elements, or more than 2^31");
 	rank = flat(shape, dims);
 	operand = view(t, operand, rank, dims);
 	if (t->refused || operand == NO_OPERAND)

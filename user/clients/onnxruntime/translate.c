@@ -69,7 +69,7 @@ const struct shape *shape_in(struct lowering *t, uint32_t index)
 
 	if (value && shape_count(&value->shape) > 0)
 		return &value->shape;
-	refuse(t, "input %u has no element, or more than 2^31", index);
+	refuse(t, "input %u has no elements, or more than 2^31", index);
 	return &none;
 }
 
@@ -111,7 +111,7 @@ uint32_t in(struct lowering *t, uint32_t index)
 		if (nnapi_type(type) < 0)
 			refuse(t, "the NNAPI has no %s tensors", onnx_name(type));
 		else if (shape_count(&value->shape) <= 0)
-			refuse(t, "input %u has no element, or more than 2^31", index);
+			refuse(t, "input %u has no elements, or more than 2^31", index);
 		else
 			value->operand = make_operand(t, value, type);
 	}
@@ -126,7 +126,7 @@ uint32_t float_in(struct lowering *t, uint32_t index)
 	uint32_t x = in(t, index);
 
 	if (!t->refused && !is_float(t, x))
-		refuse(t, "of %s", onnx_name(type_in(t, index)));
+		refuse(t, "input %u is of %s, must be float", index, onnx_name(type_in(t, index)));
 	return x;
 }
 
@@ -134,7 +134,7 @@ uint32_t number_in(struct lowering *t, uint32_t index)
 {
 	/* -2^63 has no positive counterpart, but every int64 in the range of int32 has. */
 	if (type_in(t, index) == ONNX_INT64 && strcmp(onnx(t)->node->op, "Sign"))
-		refuse(t, "arithmetic of int64");
+		refuse(t, "the result in int64 may not fit the NNAPI's int32");
 	return in(t, index);
 }
 
@@ -169,10 +169,10 @@ const void *data_of_count(struct lowering *t, uint32_t index, int type, int64_t 
 	if (data)
 		return data;
 	if (constant_count(t, index) < 0)
-		refuse(t, "input %u is no constant; one of %lld elements of %s is wanted", index,
+		refuse(t, "input %u must be a constant of %lld elements of %s", index,
 		       (long long)count, onnx_name(type));
 	else
-		refuse(t, "input %u is a constant of %lld elements of %s; %lld of %s are wanted",
+		refuse(t, "input %u is a constant of %lld elements of %s, must be %lld of %s",
 		       index, (long long)constant_count(t, index), onnx_name(type_in(t, index)),
 		       (long long)count, onnx_name(type));
 	return NULL;
@@ -279,7 +279,7 @@ static struct translated *value_out(struct lowering *t, uint32_t index,
 	if (REFUSED_IF(t, !agrees(&value_at(t, onnx(t)->node->out[index])->shape, shape),
 		       "output %u has another shape than ONNX Runtime infers", index))
 		return NULL;
-	if (REFUSED_IF(t, shape_count(shape) <= 0, "output %u has no element, or more than 2^31",
+	if (REFUSED_IF(t, shape_count(shape) <= 0, "output %u has no elements, or more than 2^31",
 		       index))
 		return NULL;
 	return &onnx(t)->values[onnx(t)->node->out[index]];
@@ -304,7 +304,7 @@ void set_out(struct lowering *t, uint32_t index, uint32_t operand, const struct 
 	if (t->refused || operand == NO_OPERAND)
 		return;
 	if (operand_of(t, operand)->type != nnapi_type(type))
-		return refuse(t, "output %u is of %s, computed as %s", index, onnx_name(type),
+		return refuse(t, "output %u is of %s, but computed as %s", index, onnx_name(type),
 			      nnapi_type_name(operand_of(t, operand)->type));
 	value->operand = operand;
 	value->shape = *shape;
@@ -326,7 +326,7 @@ void set_out_data(struct lowering *t, uint32_t index, int type, const void *data
 	if (!value || !data)
 		return;
 	if (type_out(t, index) != type)
-		return refuse(t, "output %u is of %s, its elements of %s", index,
+		return refuse(t, "output %u is of %s, but its elements are of %s", index,
 			      onnx_name(type_out(t, index)), onnx_name(type));
 	value->operand = NO_OPERAND;
 	value->shape = *shape;

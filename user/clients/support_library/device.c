@@ -63,7 +63,7 @@ static int get_performance(const ANeuralNetworksDevice *device, int32_t kind,
 		*performance = figures(&device_info(device)->while_performance);
 		break;
 	default:
-		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "kind %d of performance", kind);
+		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "performance kind %d is unknown", kind);
 	}
 	return ANEURALNETWORKS_NO_ERROR;
 }
@@ -94,8 +94,8 @@ static int get_extension_count(const ANeuralNetworksDevice *device, uint32_t *co
 static int check_extension(const ANeuralNetworksDevice *device, uint32_t index)
 {
 	return index < device_facts(device)->num_extensions ? ANEURALNETWORKS_NO_ERROR :
-	       rt_refuse(ANEURALNETWORKS_BAD_DATA, "%s: extension %u of %u", device->name, index,
-			 device_facts(device)->num_extensions);
+	       rt_refuse(ANEURALNETWORKS_BAD_DATA, "%s: no extension %u of %u",
+			 device->name, index, device_facts(device)->num_extensions);
 }
 
 static int get_extension_name(const ANeuralNetworksDevice *device, uint32_t index,

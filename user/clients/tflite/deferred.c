@@ -200,7 +200,7 @@ static void follow(struct kernel *k, struct tfl_context *context)
 		else if (members_prepare(&k->nodes, context, true) == TFL_OK)
 			k->is_left = kernel_build(k, context) != TFL_OK;
 		else
-			kernel_fail(k, context, "a shape", "it is not known before it runs");
+			kernel_fail(k, context, "a shape", "it depends on computed values");
 		k->changes += !k->is_left;
 		if (k->is_left) {
 			kernel_free_model(k);

@@ -146,7 +146,7 @@ static size_t type_number(int type)
 
 const char *tensor_type_name(int type)
 {
-	return types[type_number(type)].name ?: "another type";
+	return types[type_number(type)].name ?: "an unknown type";
 }
 
 const void *data_of_count(struct lowering *t, const struct tfl_tensor *tensor, int type,
@@ -155,11 +155,11 @@ const void *data_of_count(struct lowering *t, const struct tfl_tensor *tensor, i
 	const size_t size = types[type_number(type)].size;
 
 	if (!tensor_is_constant(tensor))
-		refuse(t, "a tensor that is not constant; one of %llu elements of %s is wanted",
+		refuse(t, "a tensor must be constant, with %llu elements of %s",
 		       (unsigned long long)count, tensor_type_name(type));
 	else if (!size || tensor->type != type || tensor_count(tensor) != count ||
 		 tensor->bytes / size != count || tensor->bytes % size)
-		refuse(t, "a constant of %zu bytes and %llu elements of %s; %llu of %s are wanted",
+		refuse(t, "a constant has %zu bytes and %llu elements of %s, must be %llu of %s",
 		       tensor->bytes, (unsigned long long)tensor_count(tensor),
 		       tensor_type_name(tensor->type), (unsigned long long)count,
 		       tensor_type_name(type));
@@ -175,7 +175,8 @@ int64_t *ints_in(struct lowering *t, uint32_t i, int64_t *count)
 
 	*count = -1;
 	if (REFUSED_IF(t, !tensor || (!is_wide && tensor->type != TFL_INT32),
-		       "input %u is of type %s", i, tensor_type_name(tensor ? tensor->type : 0)))
+		       "input %u must be constant integers, is %s", i,
+		       tensor_type_name(tensor ? tensor->type : 0)))
 		return NULL;
 	data = data_of_count(t, tensor, tensor->type, tensor_count(tensor));
 	ints = data ? builder_alloc(t->b, tensor->bytes * 2 + 1) : NULL;
@@ -242,13 +243,13 @@ static void per_channel(struct lowering *t, const struct tfl_tensor *tensor, str
 
 	for (int i = 0; affine->zero_point && i < affine->zero_point->size; i++)
 		if (affine->zero_point->data[i])
-			return refuse(t, "a tensor with a zero point per channel that is not 0");
+			return refuse(t, "zero points of scales per channel must be 0");
 	if (tensor->type != TFL_INT8)
-		return refuse(t, "%s with a scale per channel", tensor_type_name(tensor->type));
+		return refuse(t, "%s must have a single scale", tensor_type_name(tensor->type));
 	if (affine->dimension < 0 || affine->dimension >= tensor->dims->size ||
 	    tensor->dims->size > MAX_DIMS ||
 	    tensor->dims->data[affine->dimension] != affine->scale->size)
-		return refuse(t, "%d scales for a dimension of another size", affine->scale->size);
+		return refuse(t, "%d scales do not fit their dimension", affine->scale->size);
 	to->type = NN(TENSOR_QUANT8_SYMM_PER_CHANNEL);
 	to->scales = affine->scale->data;
 	to->channel = (uint32_t)affine->dimension;
@@ -285,19 +286,19 @@ struct operand operand_type(struct lowering *t, const struct tfl_tensor *tensor)
 	struct shape shape;
 
 	if (!tensor || !tensor->dims || tensor->dims->size > MAX_RANK) {
-		refuse(t, tensor ? "a tensor of more than %d dimensions" : "an input is missing",
+		refuse(t, tensor ? "a tensor has more than %d dimensions" : "an input is missing",
 		       MAX_RANK);
 		return to;
 	}
 	shape = shape_of(tensor);
 	if (REFUSED_IF(t, shape_count(&shape) <= 0,
-		       "a tensor without elements, or with more than 2^31") ||
-	    REFUSED_IF(t, tensor->sparsity, "a sparse tensor") ||
+		       "a tensor has no elements, or more than 2^31") ||
+	    REFUSED_IF(t, tensor->sparsity, "sparse tensors are not supported") ||
 	    REFUSED_IF(t, !to.type || (tensor->type == TFL_INT64 && !tfl(t)->take_int64) ||
 		       (tensor->type == TFL_INT16 && (!tfl(t)->take_int16 ||
 						      tensor->params.zero_point ||
 						      !(tensor->params.scale > 0))),
-		       "a tensor of type %s", tensor_type_name(tensor->type)))
+		       "a tensor of type %s is not supported", tensor_type_name(tensor->type)))
 		return to;
 	to.rank = flat(&shape, to.dims);
 	if (tensor_is_quant8(tensor))
@@ -313,7 +314,7 @@ static uint32_t constant_of(struct lowering *t, const struct tfl_tensor *tensor,
 {
 	type.in_file = tensor->allocation_type == TFL_READ_ONLY;
 	if (!t->refused && tensor->bytes != builder_size(&type))
-		refuse(t, "a constant of %zu bytes that should be %zu", tensor->bytes,
+		refuse(t, "a constant has %zu bytes, must be %zu", tensor->bytes,
 		       builder_size(&type));
 	/*
 	 * Copy data that is not in the model file, because TensorFlow Lite may move such data when
@@ -341,7 +342,7 @@ static uint32_t find_in(struct lowering *t, uint32_t i, enum reading reading)
 		       !tfl(t)->is_checked && !tfl(t)->produced[at] &&
 		       (reading == ALL_BITS || (tfl(t)->operand_of[at] != NO_OPERAND &&
 						tfl(t)->is_cut[at] != (reading == LOW_BITS))),
-		       "int64 numbers from outside, which may exceed the 32 bits that NNAPI has"))
+		       "int64 inputs of the partition may exceed NNAPI's 32 bits"))
 		return NO_OPERAND;
 	tfl(t)->is_cut[at] = tfl(t)->is_cut[at] || reading == LOW_BITS;
 	operand = &tfl(t)->operand_of[at];
@@ -353,7 +354,7 @@ static uint32_t find_in(struct lowering *t, uint32_t i, enum reading reading)
 	} else if (tensor_is_constant(tensor)) {
 		*operand = constant_of(t, tensor, type);
 	} else if (!REFUSED_IF(t, type.scales,
-			       "a tensor with scales per channel that is not constant")) {
+			       "a tensor with scales per channel must be constant")) {
 		*operand = builder_operand(t->b, &type);
 	}
 	return *operand;
@@ -390,7 +391,7 @@ uint32_t in_as(struct lowering *t, uint32_t i, const struct operand *type)
 		return NO_OPERAND;
 	if (tensor_is_constant(tensor))
 		return constant_of(t, tensor, *type);
-	if (REFUSED_IF(t, natural.scales, "a tensor with scales per channel that is not constant"))
+	if (REFUSED_IF(t, natural.scales, "a tensor with scales per channel must be constant"))
 		return NO_OPERAND;
 	/* A tensor from outside of the partition gets the scale that its first reader needs. */
 	operand = &tfl(t)->operand_of[index_of(tfl(t)->node->inputs, i)];
@@ -398,7 +399,7 @@ uint32_t in_as(struct lowering *t, uint32_t i, const struct operand *type)
 	if (*operand == NO_OPERAND)
 		*operand = builder_operand(t->b, &natural);
 	if (operand_of(t, *operand)->scale != type->scale)
-		refuse(t, "input %u with the scale %g, must be %g", i,
+		refuse(t, "input %u has the scale %g, must be %g", i,
 		       (double)operand_of(t, *operand)->scale, (double)type->scale);
 	return view(t, *operand, type->rank, type->dims);
 }
@@ -412,7 +413,7 @@ uint32_t float_in(struct lowering *t, uint32_t i)
 		return x;
 	if (REFUSED_IF(t, !tensor_is_quant8(tensor) ||
 		       (tensor->params.scale == 0 && !operand_of(t, x)->scales),
-		       "a tensor of type %s", tensor_type_name(tensor->type)))
+		       "a tensor of type %s is not supported", tensor_type_name(tensor->type)))
 		return NO_OPERAND;
 	return dequantised(t, x, NN(TENSOR_FLOAT32));
 }
@@ -451,20 +452,21 @@ void set_out(struct lowering *t, uint32_t i, uint32_t x, const struct shape *sha
 
 	if (REFUSED_IF(t, tensor_is_constant(out), "an output is constant") ||
 	    REFUSED_IF(t, (uint64_t)shape_count(shape) != tensor_count(out),
-		       "an output of another size: %lld elements, not %llu",
+		       "the output has %lld elements, must be %llu",
 		       (long long)shape_count(shape), (unsigned long long)tensor_count(out)))
 		return;
 	x = view(t, x, type.rank, type.dims);
 	if (tensor_is_quant8(out) && is_type(t, x, NN(TENSOR_FLOAT32))) {
 		if (out->params.scale == 0)
-			return refuse(t, "a tensor of type %s", tensor_type_name(out->type));
+			return refuse(t, "a tensor of type %s is not supported",
+				      tensor_type_name(out->type));
 		x = EMIT(t, NN(QUANTIZE), out_like(t, i), x);
 	}
 	if (!is_type(t, x, type.type))
-		return refuse(t, "output %u is of %s, computed as %s", i,
+		return refuse(t, "output %u is of %s, but computed as %s", i,
 			      tensor_type_name(out->type), nnapi_type_name(operand_of(t, x)->type));
 	if (operand_of(t, x)->scale != type.scale || operand_of(t, x)->zero != type.zero)
-		return refuse(t, "output %u has another scale or zero point", i);
+		return refuse(t, "output %u must have the scale and zero point of its input", i);
 	/* If the operand is an input or the output of another node, copy the operand. */
 	if (!builder_writes(t->b, tfl(t)->first, x))
 		x = rewritten(t, x);
@@ -482,7 +484,7 @@ void set(struct lowering *t, uint32_t i, uint32_t operand)
 		return refuse(t, "an output is missing");
 	shape = shape_of(tensor_out(t, i));
 	if (!t->refused && elements_of(t, operand) != shape_count(&shape))
-		refuse(t, "an output of another size: %u elements, not %lld",
+		refuse(t, "the output has %u elements, must be %lld",
 		       elements_of(t, operand), (long long)shape_count(&shape));
 	set_out(t, i, operand, &shape);
 }
@@ -546,8 +548,8 @@ int32_t fused_code(struct lowering *t, int activation)
 	};
 
 	if (activation < 0 || (size_t)activation >= sizeof(codes) / sizeof(codes[0]))
-		refuse(t, "fused activation %d, which does not exist", activation);
+		refuse(t, "fused activation %d does not exist", activation);
 	else if (codes[activation].code < 0)
-		refuse(t, "fused activation %s, which NNAPI does not fuse", codes[activation].name);
+		refuse(t, "fused activation %s is not supported by NNAPI", codes[activation].name);
 	return t->refused ? NN(FUSED_NONE) : codes[activation].code;
 }

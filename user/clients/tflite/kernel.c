@@ -69,7 +69,8 @@ static int convert(struct kernel *k, struct tfl_context *context)
 		}
 		work += g->l.work + g->l.written;
 	}
-	return work >= least ? TFL_OK : kernel_fail(k, context, "it is too small to pay", "see min_work");
+	return work >= least ? TFL_OK : kernel_fail(k, context, "it has too little work",
+						    "see min_work");
 }
 
 static void add_port(struct kernel *k, int tensor)
@@ -145,7 +146,7 @@ static int find_ports(struct kernel *k, struct tfl_context *context)
 		if (tensor_is_constant(&context->tensors[k->outputs[i]]))
 			continue;
 		if (g->operand_of[k->outputs[i]] == NO_OPERAND || !g->produced[k->outputs[i]])
-			return kernel_fail(k, context, "an output is not made",
+			return kernel_fail(k, context, "no node computes this output",
 				    context->tensors[k->outputs[i]].name ?
 				    context->tensors[k->outputs[i]].name : "");
 		if (!is_state(g, k->outputs[i]))
@@ -220,7 +221,7 @@ static int compile(struct kernel *k, struct tfl_context *context)
 	free_compilation(k);
 	if (k->is_deferred)
 		k->refused = find_refused(k);
-	return kernel_fail(k, context, k->model ? "cannot compile" : "NNAPI does not take the model",
+	return kernel_fail(k, context, k->model ? "cannot compile" : "NNAPI rejects the model",
 		    result_name(result));
 }
 
@@ -463,7 +464,9 @@ int kernel_run(struct kernel *k, struct tfl_context *context)
 
 		if (port->is_wide) {
 			if (copy_wide(k, context, i) != ANEURALNETWORKS_NO_ERROR)
-				return kernel_fail(k, context, "an int64 output has no place", t->name ?: "");
+				return kernel_fail(k, context,
+						   "no memory for this int64 output",
+						   t->name ?: "");
 			continue;
 		}
 		if (!k->own[i]) {
@@ -545,7 +548,7 @@ static int kernel_prepare(struct tfl_context *context, struct tfl_node *node)
 		return TFL_OK;
 	}
 	if (members_prepare(&k->nodes, context, false) != TFL_OK)
-		return kernel_fail(k, context, "shapes", "TensorFlow Lite finds none");
+		return kernel_fail(k, context, "no shapes", "TensorFlow Lite cannot compute them");
 	if (k->built && kernel_same_shapes(k, context))
 		return TFL_OK;
 	return kernel_build(k, context);

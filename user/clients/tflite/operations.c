@@ -42,8 +42,8 @@ struct row {
 #define SHAPE_OF_VALUES (1u << 31)	/* the output's shape depends on computed values */
 
 #define WHY_CONTROL "TensorFlow Lite runs its subgraphs, which are given to the device one by one"
-#define WHY_CUSTOM "a custom operation"
-#define WHY_RANDOM "NNAPI draws the same numbers in each execution, TensorFlow Lite does not"
+#define WHY_CUSTOM "custom operations are not supported"
+#define WHY_RANDOM "NNAPI draws the same random numbers in each execution, TensorFlow Lite does not"
 
 static const struct row operations[] = {
 #define EXTRA(name, op, takes, ...) [TFL_OP_##name] = { .translate = op, .types = takes, \
@@ -97,12 +97,12 @@ static bool check_dims(struct lowering *t, const struct tfl_tensor *tensor)
 	if (!tensor)
 		return true;
 	if (REFUSED_IF(t, !tensor->dims || tensor->dims->size > MAX_RANK,
-		       "a tensor of no shape, or of more than %d dimensions", MAX_RANK))
+		       "a tensor has no shape, or more than %d dimensions", MAX_RANK))
 		return false;
 	for (int i = 0; i < tensor->dims->size; i++)
 		if (tensor->dims->data[i] <= 0) {
 			tfl(t)->is_empty = true;
-			refuse(t, "a tensor with a dimension of %d", tensor->dims->data[i]);
+			refuse(t, "a tensor has a dimension of %d", tensor->dims->data[i]);
 		}
 	return !t->refused;
 }
@@ -116,14 +116,14 @@ static void refuse_type(struct lowering *t, int type, uint32_t types)
 		if (types & TYPE(i))
 			snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
 				 *list ? ", " : "", tensor_type_name(i));
-	refuse(t, "%s, must be one of %s", tensor_type_name(type), list);
+	refuse(t, "type %s, must be one of %s", tensor_type_name(type), list);
 }
 
 /* Rejects the node unless the two types are equal. */
 static bool check_type(struct lowering *t, int type, int other, const char *how)
 {
-	return !REFUSED_IF(t, type != other, "%s %s %s", tensor_type_name(type), how,
-			   tensor_type_name(other));
+	return !REFUSED_IF(t, type != other, "%s %s %s is not supported", tensor_type_name(type),
+			   how, tensor_type_name(other));
 }
 
 static void check(struct lowering *t, const struct row *op, bool with_shapes)
@@ -132,7 +132,8 @@ static void check(struct lowering *t, const struct row *op, bool with_shapes)
 	const uint32_t count = in_count(t);
 
 	if (count < op->min_inputs || count > op->max_inputs)
-		return refuse(t, "%u inputs", count);
+		return refuse(t, "%u inputs, must be %u to %u", count, op->min_inputs,
+			      op->max_inputs);
 	if (!main || !tensor_out(t, 0))
 		return refuse(t, "an input or output is missing");
 	for (uint32_t i = 0; i < count; i++) {

@@ -284,7 +284,7 @@ static bool ask(struct choice *c, const struct graph *g, struct constants *const
 		for (uint32_t o = at; o < end && n->taken && !each; o++)
 			if (result || !supported[o])
 				leave(c, n, result ? "the device does not answer" :
-						      "no device takes it");
+						      "no device supports it");
 	}
 	return true;
 }
@@ -336,7 +336,7 @@ static void leave_constants(struct choice *c)
 			for (int o = 0; o < n->node->outputs->size && n->taken; o++)
 				if (!c->nodes[j].taken &&
 				    list_has(c->nodes[j].node->inputs, n->node->outputs->data[o]))
-					leave(c, n, "it makes a constant for another node that is");
+					leave(c, n, "a node that is left reads its constant");
 	}
 }
 
@@ -431,9 +431,9 @@ static bool choose_partitions(struct choice *c, bool deferred, int *kept)
 		const char *why = NULL;
 
 		if (!has_input(c, &parts[i]))
-			why = "all of its partition is constant";
+			why = "its partition has only constant inputs";
 		else if (!whole && !deferred && work_of(c, &parts[i]) < o->min_work)
-			why = "its partition is too small to pay";
+			why = "its partition has less work than min_work";
 		if (!why)
 			continue;
 		drop(c, &parts[i], why);

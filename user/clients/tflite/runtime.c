@@ -76,15 +76,16 @@ const char *runtime_wrong(struct delegate *d, struct tfl_context *c, char text[O
 
 	if (version && (sscanf(version, "%d.%d", &major, &minor) != 2 || major != 2 ||
 			minor < LEAST_MINOR)) {
-		snprintf(text, OPTIONS_ERROR_SIZE, "TensorFlow Lite %.40s, must be 2.%d or a later 2",
-			 version, LEAST_MINOR);
+		snprintf(text, OPTIONS_ERROR_SIZE,
+			 "TensorFlow Lite %.40s, must be 2.%d or a later 2", version,
+			 LEAST_MINOR);
 		return text;
 	}
 	d->minor = minor;
 	structure = wrong_structure(c);
 	if (!structure)
 		return NULL;
-	snprintf(text, OPTIONS_ERROR_SIZE, "a %s of another layout than that of TensorFlow Lite 2.%d "
+	snprintf(text, OPTIONS_ERROR_SIZE, "%s has another layout than in TensorFlow Lite 2.%d "
 		 "to 2.14", structure, LEAST_MINOR);
 	return text;
 }

@@ -126,7 +126,7 @@ void prelu_op(struct lowering *t)
 	uint32_t x = float_in(t, 0);
 
 	if (slope->rank > shape->rank)
-		refuse(t, "a slope of more dimensions");
+		refuse(t, "the slope has more dimensions than the input");
 	set(t, broadcast(t, NN(PRELU), x, shape, in(t, 1), slope, shape));
 }
 
@@ -149,7 +149,7 @@ void celu_op(struct lowering *t)
 	float alpha = attr_float(t, "alpha", 1);
 
 	if (alpha <= 0)
-		refuse(t, "alpha %g", alpha);
+		refuse(t, "alpha must be above 0, is %g", alpha);
 	set(t, with_number(t, NN(MUL),
 			   elu_of(t, with_number(t, NN(DIV), float_in(t, 0), alpha), 1), alpha));
 }
@@ -205,7 +205,7 @@ uint32_t activated(struct lowering *t, uint32_t x)
 		return hard_sigmoid(t, x, alpha, beta);
 	if (is_clip)
 		return bounded(t, x, alpha, beta);
-	refuse(t, "activation %s", name);
+	refuse(t, "activation %s is not supported", name);
 	return NO_OPERAND;
 }
 

@@ -21,7 +21,8 @@ static uint32_t as_heads(struct lowering *t, uint32_t x, const struct shape *sha
 			 uint32_t dims[4])
 {
 	if (REFUSED_IF(t, shape->rank != 3 || heads < 1 || shape->dims[2] % heads,
-		       "%lld heads in %d dimensions", (long long)heads, shape->rank))
+		       "%lld heads must divide the last of 3 dimensions, not of %d",
+		       (long long)heads, shape->rank))
 		return NO_OPERAND;
 	dims[0] = (uint32_t)shape->dims[0];
 	dims[1] = (uint32_t)heads;
@@ -59,7 +60,7 @@ static uint32_t with_past(struct lowering *t, uint32_t index, uint32_t x, uint32
 
 		if (!t->refused && (before->rank != 4 || before->dims[0] != dims[0] ||
 				    before->dims[1] != dims[1] || before->dims[3] != dims[3]))
-			refuse(t, "another past");
+			refuse(t, "the shape of the past keys or values does not fit");
 		*past = (uint32_t)before->dims[2];
 		dims[2] += *past;
 		x = EMIT(t, NN(CONCATENATION), result(t, x, 4, dims), old, x, scalar_int(t, 2));
@@ -110,11 +111,11 @@ static uint32_t add_mask(struct lowering *t, const struct attention *a, uint32_t
 	mask = in(t, index);
 	to = broadcast_shape(t, shape, &of);
 	if (!t->refused && (to.rank != 4 || memcmp(to.dims, shape->dims, 4 * sizeof(*to.dims))))
-		refuse(t, "a mask of another shape");
+		refuse(t, "the shape of the mask does not fit");
 	if (type_in(t, index) == ONNX_BOOL)
 		mask = masked(t, x, mask, &of, -3.402823466e+38f);
 	else if (!t->refused && operand_of(t, mask)->type != operand_of(t, x)->type)
-		refuse(t, "a mask of %s", onnx_name(type_in(t, index)));
+		refuse(t, "the mask is of %s, must be bool or as Q", onnx_name(type_in(t, index)));
 	return broadcast(t, NN(ADD), x, shape, mask, &of, shape);
 }
 
@@ -124,7 +125,7 @@ static bool read_attention(struct lowering *t, struct attention *a, uint32_t *q,
 	uint32_t qs[4] = {}, ks[4] = {}, vs[4] = {}, past;
 
 	if (has_in(t, 6) || attr(t, "softmax_precision"))
-		refuse(t, "lengths or a precision");
+		refuse(t, "nonpad_kv_seqlen and softmax_precision are not supported");
 	*q = heads_in(t, 0, "q_num_heads", qs);
 	*k = heads_in(t, 1, "kv_num_heads", ks);
 	*v = heads_in(t, 2, "kv_num_heads", vs);
@@ -134,7 +135,7 @@ static bool read_attention(struct lowering *t, struct attention *a, uint32_t *q,
 	*v = with_past(t, 5, *v, vs, 2, &past);
 	if (!t->refused && (qs[0] != ks[0] || ks[0] != vs[0] || ks[1] != vs[1] || qs[1] % ks[1] ||
 			    qs[3] != ks[3] || ks[2] != vs[2] || past != a->past))
-		refuse(t, "heads that do not fit");
+		refuse(t, "the shapes of Q, K, V, the bias or the past do not fit");
 	a->batch = qs[0];
 	a->heads = qs[1];
 	a->groups = ks[1];
@@ -187,7 +188,7 @@ static uint32_t add_padding(struct lowering *t, const struct attention *a, uint3
 	int32_t *places;
 
 	if (!t->refused && !is_type(t, mask, NN(TENSOR_INT32)))
-		refuse(t, "a mask of %s", onnx_name(type_in(t, index)));
+		refuse(t, "the mask is of %s, must be int32", onnx_name(type_in(t, index)));
 	if (given->rank == 1 && given->dims[0] == a->batch) {
 		const struct shape lengths = { 4, { a->batch, 1, 1, 1 } };
 
@@ -200,7 +201,7 @@ static uint32_t add_padding(struct lowering *t, const struct attention *a, uint3
 	} else {
 		of.dims[2] = given->rank == 3 ? a->rows : 1;
 		if (given->rank < 2 || given->rank > 3 || shape_count(given) != shape_count(&of))
-			refuse(t, "a mask of %d dimensions, or of another shape", given->rank);
+			refuse(t, "the shape of a mask of %d dimensions does not fit", given->rank);
 		seen = t->refused ? NO_OPERAND :
 		       compared_number(t, NN(GREATER), view_shape(t, mask, &of), 0);
 	}
@@ -230,7 +231,8 @@ static void attend(struct lowering *t, const struct attention *a, uint32_t q, ui
 				unary(t, NN(TANH), with_number(t, NN(DIV), x, cap)), cap);
 	stages[2] = x;
 	stages[3] = x = softmax_of(t, NN(SOFTMAX), x, 1, 3, x);
-	if (has_out(t, 3) && !REFUSED_IF(t, mode < 0 || mode > 3, "output mode %lld", (long long)mode))
+	if (has_out(t, 3) &&
+	    !REFUSED_IF(t, mode < 0 || mode > 3, "output mode %lld is not 0 to 3", (long long)mode))
 		set_out(t, 3, stages[mode], &shape);
 	set_heads(t, a, head_product(t, a, x, v, a->columns, a->width, false));
 }
@@ -257,20 +259,21 @@ void packed_attention_op(struct lowering *t)
 	struct shape lines;
 
 	if (has_in(t, 4) || has_in(t, 6) || has_out(t, 1) || attr_int(t, "do_rotary", 0))
-		refuse(t, "a past, or do_rotary");
+		refuse(t, "past, present and do_rotary are not supported");
 	if (!t->refused && (shape->rank != 3 || weights->rank != 2 ||
 			    weights->dims[0] != shape->dims[2] ||
 			    (sizes && (!sizes->ints || sizes->count != 3))))
-		refuse(t, "weights that do not fit");
+		refuse(t, "the shapes of input, weights or qkv_hidden_sizes do not fit");
 	for (int i = 0; !t->refused && i < 3; i++) {
 		width[i] = sizes ? sizes->ints[i] : weights->dims[1] / 3;
 		if (heads < 1 || width[i] < 1 || width[i] > weights->dims[1] || width[i] % heads)
-			refuse(t, "%lld heads of %lld", (long long)heads, (long long)width[i]);
+			refuse(t, "%lld heads must divide %lld elements", (long long)heads,
+			       (long long)width[i]);
 		else
 			at += width[i];
 	}
 	if (REFUSED_IF(t, at != weights->dims[1] || width[0] != width[1],
-		       "weights that do not fit"))
+		       "the weights must have the columns of Q, K and V, and Q those of K"))
 		return;
 	lines = (struct shape){ 2, { shape->dims[0] * shape->dims[1], at } };
 	x = product_in(t, x, (uint32_t)lines.dims[0], (uint32_t)shape->dims[2], (uint32_t)at);
@@ -300,7 +303,7 @@ void multi_head_attention_op(struct lowering *t)
 
 	if (!has_in(t, 1) || !has_in(t, 2) || has_in(t, 8) || has_out(t, 3))
 		refuse(t,
-		       "Q, K and V in one input, a length of the past, or products as an output");
+		       "packed Q, K and V, past_sequence_length and output qk are not supported");
 	for (uint32_t i = 0; !t->refused && i < 3; i++) {
 		const struct shape *shape = shape_in(t, i);
 		uint32_t x = float_in(t, i);
@@ -323,7 +326,7 @@ void multi_head_attention_op(struct lowering *t)
 	if ((has_in(t, 3) && shape_count(shape_in(t, 3)) != at) || a.past != past ||
 	    dims[0][0] != dims[1][0] || dims[0][0] != dims[2][0] || dims[0][3] != dims[1][3] ||
 	    dims[1][2] != dims[2][2])
-		refuse(t, "heads that do not fit");
+		refuse(t, "the shapes of Q, K, V, the bias or the past do not fit");
 	a = (struct attention){ .batch = dims[0][0], .heads = dims[0][1], .groups = dims[0][1],
 				.rows = dims[0][2], .past = past, .columns = dims[1][2],
 				.depth = dims[0][3], .width = dims[2][3] };
@@ -355,11 +358,11 @@ static uint32_t angles_in(struct lowering *t, uint32_t index, const uint32_t dim
 
 	if (REFUSED_IF(t, shape->rank != (int)rank || shape->dims[rank - 1] != half ||
 		       (rank == 3 && shape_count(shape) != (int64_t)count * half),
-		       "angles of another shape"))
+		       "the shape of the cos or sin cache does not fit"))
 		return NO_OPERAND;
 	if (has_in(t, 3)) {
 		if (shape_count(shape_in(t, 3)) != count)
-			refuse(t, "positions of another shape");
+			refuse(t, "the shape of position_ids does not fit");
 		at = view(t, in(t, 3), 1, &count);
 		x = gathered(t, x, shape, 0, at, count);
 	}
@@ -393,7 +396,8 @@ void rotary_embedding_op(struct lowering *t)
 	if (!rotated_size)
 		rotated_size = dims[3];
 	if (REFUSED_IF(t, rotated_size % 2 || rotated_size < 2 || rotated_size > dims[3],
-		       "%lld of %u elements", (long long)rotated_size, dims[3]))
+		       "rotary_embedding_dim is %lld, must be even and 2 to %u",
+		       (long long)rotated_size, dims[3]))
 		return;
 	half = (uint32_t)rotated_size / 2;
 	whole = 2 * half;

@@ -13,7 +13,7 @@ void constant_op(struct lowering *t)
 				       NULL;
 
 	if (!elements)
-		return refuse(t, "a constant that is no tensor of %s", onnx_name(type));
+		return refuse(t, "the constant must be a tensor of %s", onnx_name(type));
 	set_out_data(t, 0, type, elements, &value->shape);
 }
 
@@ -28,14 +28,14 @@ void constant_of_shape_op(struct lowering *t)
 	char *data;
 
 	if (!dims || count > MAX_RANK || !size || (value && !element))
-		return refuse(t, "a shape that is not constant, or a value that is not one %s",
+		return refuse(t, "the shape must be constant, and the value one %s",
 			      onnx_name(type));
 	shape.rank = (int)count;
 	for (int i = 0; i < shape.rank; i++)
 		shape.dims[i] = dims[i];
 	elements = shape_count(&shape);
 	if (elements <= 0 || elements > 1 << 24)
-		return refuse(t, "%lld elements", (long long)elements);
+		return refuse(t, "output of %lld elements, not 1 to 2^24", (long long)elements);
 	data = builder_alloc(t->b, size * (size_t)elements);
 	for (int64_t i = 0; data && element && i < elements; i++)
 		memcpy(data + size * (size_t)i, element, size);
@@ -63,7 +63,7 @@ void shape_op(struct lowering *t)
 	begin = begin < 0 ? 0 : begin;
 	end = end > rank ? rank : end;
 	if (end <= begin)
-		return refuse(t, "a shape of nothing");
+		return refuse(t, "start and end select no dimension");
 	to.rank = 1;
 	to.dims[0] = end - begin;
 	for (int64_t i = begin; i < end; i++)

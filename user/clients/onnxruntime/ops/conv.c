@@ -103,14 +103,16 @@ static void read_conv(struct lowering *t, struct conv *c, const struct shape *sh
 {
 	int64_t groups = attr_int(t, "group", 1);
 
-	if (REFUSED_IF(t, filter->rank != shape->rank, "a filter of %d dimensions", filter->rank) ||
+	if (REFUSED_IF(t, filter->rank != shape->rank, "the filter has %d dimensions, must be %d",
+		       filter->rank, shape->rank) ||
 	    !window_read(t, shape, filter->dims + 2, &c->w))
 		return;
 	c->outputs = (uint32_t)filter->dims[0];
 	c->inner = (uint32_t)filter->dims[1];
 	if (groups < 1 || groups > c->w.channels || c->w.channels % groups ||
 	    c->inner != c->w.channels / groups || c->outputs % groups)
-		return refuse(t, "%lld groups of %u channels", (long long)groups, c->w.channels);
+		return refuse(t, "%lld groups do not fit %u channels and the filter",
+			      (long long)groups, c->w.channels);
 	c->groups = (uint32_t)groups;
 	c->code = groups == 1 ? NN(CONV_2D) : groups == c->w.channels ? NN(DEPTHWISE_CONV_2D) :
 		  NN(GROUPED_CONV_2D);
@@ -210,11 +212,10 @@ void qlinear_conv_op(struct lowering *t)
 	if (t->refused)
 		return;
 	if (!weights_read(t, onnx(t)->node, 3, filter, 0, &weights))
-		return refuse(t, "weights that are not constant, or whose scales or zero points "
-			      "the NNAPI has not: one scale, or one an output and symmetric "
-			      "weights");
+		return refuse(t, "the weights must be constant with one scale, or symmetric "
+			      "with one scale for each output");
 	if (type_in(t, 7) != type_in(t, 0))
-		refuse(t, "an output of another type");
+		refuse(t, "the output must have the type of the input");
 	c.x = window_view(t, qlinear_in(t, 0), &c.w);
 	c.filter = weights_of(t, &c, &weights);
 	c.bias = int_bias(t, &c, &weights,
@@ -247,7 +248,7 @@ static void transposed_window(struct lowering *t, struct window *w, const struct
 		int64_t full, out, border;
 
 		if (extra < 0 || extra > 1 << 24)
-			return refuse(t, "output_padding of %lld", (long long)extra);
+			return refuse(t, "output_padding is %lld, not 0 to 2^24", (long long)extra);
 		full = ((int64_t)w->in[i] - 1) * w->stride[i] + extra +
 		       (w->size[i] - 1) * w->dilation[i] + 1;
 		out = full - w->head[i] - w->tail[i];
@@ -256,7 +257,7 @@ static void transposed_window(struct lowering *t, struct window *w, const struct
 		else if (!strncmp(automatic, "SAME_", 5))
 			out = w->in[i] * w->stride[i];
 		if (out < 1 || out > 1 << 24)
-			return refuse(t, "an output of %lld", (long long)out);
+			return refuse(t, "output dimension %lld is not 1 to 2^24", (long long)out);
 		if (wanted || !strncmp(automatic, "SAME_", 5)) {
 			border = full - out < 0 ? 0 : full - out;
 			w->head[i] = !strcmp(automatic, "SAME_UPPER") ? border / 2 :
@@ -296,7 +297,7 @@ void conv_transpose_op(struct lowering *t)
 
 	memset(&c, 0, sizeof(c));
 	if (REFUSED_IF(t, filter->rank != shape->rank || shape->rank < 3 || shape->rank > 4,
-		       "%d dimensions of space", shape->rank - 2))
+		       "%d spatial dimensions, must be 1 or 2 as in the filter", shape->rank - 2))
 		return;
 	/*
 	 * The window of a transposed convolution may exceed the input, so check the window against
@@ -314,11 +315,12 @@ void conv_transpose_op(struct lowering *t)
 	if (!strncmp(attr_string(t, "auto_pad", "NOTSET"), "SAME_", 5))
 		memset(c.w.head, 0, sizeof(c.w.head)), memset(c.w.tail, 0, sizeof(c.w.tail));
 	transposed_window(t, &c.w, shape);
-	if (REFUSED_IF(t, filter->dims[0] != c.w.channels, "a filter of %lld channels for %u",
-		       (long long)filter->dims[0], c.w.channels) ||
+	if (REFUSED_IF(t, filter->dims[0] != c.w.channels,
+		       "the filter has %lld input channels, must be %u", (long long)filter->dims[0],
+		       c.w.channels) ||
 	    REFUSED_IF(t, groups < 1 || groups > MOST_GROUPS || c.w.channels % groups,
-		       "%lld groups of %u channels; at most %d", (long long)groups, c.w.channels,
-		       MOST_GROUPS))
+		       "%lld groups must divide %u channels and be at most %d", (long long)groups,
+		       c.w.channels, MOST_GROUPS))
 		return;
 	c.outputs = (uint32_t)(filter->dims[1] * groups);
 	c.x = float_in(t, 0);

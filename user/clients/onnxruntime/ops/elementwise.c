@@ -32,11 +32,11 @@ void arithmetic_op(struct lowering *t)
 	if (quantised_arithmetic(t, &shape) || folded_arithmetic(t, t->code, &shape))
 		return;
 	if (of == ONNX_INT64)
-		refuse(t, "arithmetic of int64, which may not fit int32");
+		refuse(t, "the result in int64 may not fit the NNAPI's int32");
 	if (of == ONNX_INT32 && t->code == NN(DIV))
 		refuse(t, "the NNAPI divides integers downwards, ONNX towards zero");
 	if (of == ONNX_UINT8 || of == ONNX_INT8)
-		refuse(t, "the NNAPI's 8-bit arithmetic saturates");
+		refuse(t, "8-bit results saturate in the NNAPI, and wrap in ONNX");
 	set_out(t, 0, broadcast(t, t->code, in(t, 0), a, in(t, 1), b, &shape), &shape);
 }
 
@@ -45,7 +45,7 @@ uint32_t plus_in(struct lowering *t, uint32_t x, const struct shape *shape, uint
 	const struct shape *of = shape_in(t, index), to = broadcast_shape(t, shape, of);
 
 	if (to.rank != shape->rank || shape_count(&to) != shape_count(shape))
-		refuse(t, "input %u is larger than what it is added to", index);
+		refuse(t, "input %u is larger than the tensor to which it is added", index);
 	return view_shape(t, broadcast(t, NN(ADD), x, shape, in(t, index), of, shape), shape);
 }
 
@@ -62,9 +62,9 @@ void sum_op(struct lowering *t)
 	}
 	x = in(t, 0);
 	if (in_count(t) > 1 && type_in(t, 0) == ONNX_INT64)
-		refuse(t, "arithmetic of int64, which may not fit int32");
+		refuse(t, "the result in int64 may not fit the NNAPI's int32");
 	if (is_quant8(t, x))
-		refuse(t, "the NNAPI's 8-bit arithmetic saturates");
+		refuse(t, "8-bit results saturate in the NNAPI, and wrap in ONNX");
 	x = combined(t, NN(ADD), &shape);
 	if (is_node(t, "Mean") && in_count(t) > 1)
 		x = with_number(t, NN(MUL), x, 1.f / (float)in_count(t));
@@ -82,15 +82,15 @@ void pow_op(struct lowering *t)
 	float power = 0, *real;
 
 	if (!is_float(t, x))
-		refuse(t, "a power of integers");
+		refuse(t, "the base must be float");
 	if (data) {
 		real = type == ONNX_FLOAT || type == ONNX_FLOAT16 ? floats_of_count(t, 1, 1) : NULL;
 		if (type == ONNX_INT32 || type == ONNX_INT64)
 			power = (float)onnx_int(type, data, 0);
-		else if (!REFUSED_IF(t, !real, "an exponent of %s", onnx_name(type)))
+		else if (!REFUSED_IF(t, !real, "an exponent of %s is unsupported", onnx_name(type)))
 			power = *real;
 		if (b->rank > a->rank)
-			refuse(t, "an exponent of more dimensions");
+			refuse(t, "the exponent has more dimensions than the base");
 		if (power == 2)
 			set_out(t, 0, arithmetic(t, NN(MUL), x, x), &shape);
 		else if (power == 0.5f)
@@ -103,6 +103,6 @@ void pow_op(struct lowering *t)
 	if (is_type(t, y, NN(TENSOR_INT32)))
 		y = cast(t, y, operand_of(t, x)->type);
 	if (operand_of(t, y)->type != operand_of(t, x)->type)
-		refuse(t, "an exponent of another type");
+		refuse(t, "the exponent must be of int32 or of the base's type");
 	set_out(t, 0, broadcast(t, NN(POW), x, a, y, b, &shape), &shape);
 }

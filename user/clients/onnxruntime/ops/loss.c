@@ -21,16 +21,17 @@ static bool read_loss(struct lowering *t, struct loss *l)
 	uint32_t target;
 
 	if (!t->refused && (shape->rank < 2 || of->rank != shape->rank - 1))
-		refuse(t, "of %d dimensions", shape->rank);
+		refuse(t, "the target must have 1 dimension less than input 0 (%d)", shape->rank);
 	float_in(t, 0);
 	target = in(t, 1);
-	if (REFUSED_IF(t, operand_of(t, target)->type != NN(TENSOR_INT32), "classes of %s",
-		       onnx_name(type_in(t, 1))))
+	if (REFUSED_IF(t, operand_of(t, target)->type != NN(TENSOR_INT32),
+		       "the classes are of %s, must be integers", onnx_name(type_in(t, 1))))
 		return false;
 	l->batch = (uint32_t)shape->dims[0];
 	l->classes = (uint32_t)shape->dims[1];
 	l->rest = (uint32_t)(shape_count(shape) / shape->dims[0] / shape->dims[1]);
-	if (REFUSED_IF(t, shape_count(of) != (int64_t)l->batch * l->rest, "%lld classes",
+	if (REFUSED_IF(t, shape_count(of) != (int64_t)l->batch * l->rest,
+		       "the target has %lld elements, which do not fit input 0",
 		       (long long)shape_count(of)))
 		return false;
 	l->dims[0] = l->batch;
@@ -70,7 +71,7 @@ static uint32_t weights(struct lowering *t, const struct loss *l, uint32_t like)
 	x = constant(t, like, 3, dims, ones);
 	if (has_in(t, 2)) {
 		if (shape_count(shape_in(t, 2)) != l->classes)
-			refuse(t, "weights of other classes");
+			refuse(t, "there must be one weight for each class");
 		x = broadcast(t, NN(MUL), view(t, in(t, 2), 3, dims), &small, x, &small, &small);
 	}
 	return broadcast(t, NN(MUL), filled(t, like, 3, l->dims, 1), &full, x, &small, &full);

@@ -89,14 +89,14 @@ void gemm_op(struct lowering *t)
 	struct shape shape = { .rank = 2 };
 	uint32_t x, y, rows, inner, columns;
 
-	if (REFUSED_IF(t, a->rank != 2 || b->rank != 2, "of %d and %d dimensions", a->rank,
-		       b->rank))
+	if (REFUSED_IF(t, a->rank != 2 || b->rank != 2,
+		       "the factors have %d and %d dimensions, must be 2", a->rank, b->rank))
 		return;
 	rows = (uint32_t)a->dims[at];
 	inner = (uint32_t)a->dims[!at];
 	columns = (uint32_t)b->dims[!bt];
 	if (b->dims[bt] != inner)
-		refuse(t, "%u times %lld", inner, (long long)b->dims[bt]);
+		refuse(t, "%u columns do not fit %lld rows", inner, (long long)b->dims[bt]);
 	shape.dims[0] = rows;
 	shape.dims[1] = columns;
 	t->work = (uint64_t)rows * inner * columns;
@@ -187,9 +187,10 @@ static struct shape matmul_shape(struct lowering *t, struct shape *a, struct sha
 	if (column) {
 		*b = (struct shape){ .rank = 2, .dims = { b->dims[0], 1 } };
 	}
-	if (REFUSED_IF(t, a->rank < 2 || b->rank < 2, "of a scalar") ||
-	    REFUSED_IF(t, a->dims[a->rank - 1] != b->dims[b->rank - 2], "%lld times %lld",
-		       (long long)a->dims[a->rank - 1], (long long)b->dims[b->rank - 2]))
+	if (REFUSED_IF(t, a->rank < 2 || b->rank < 2, "a factor must not be a scalar") ||
+	    REFUSED_IF(t, a->dims[a->rank - 1] != b->dims[b->rank - 2],
+		       "%lld columns do not fit %lld rows", (long long)a->dims[a->rank - 1],
+		       (long long)b->dims[b->rank - 2]))
 		return shape;
 	ab = *a;
 	bb = *b;
@@ -217,9 +218,9 @@ void matmul_op(struct lowering *t)
 	uint32_t rows, inner, columns, x;
 
 	if (attr_int(t, "transBatchA", 0) || attr_int(t, "transBatchB", 0))
-		refuse(t, "transBatchA or transBatchB");
+		refuse(t, "transBatchA and transBatchB are not supported");
 	if ((at && a.rank < 2) || (bt && b.rank < 2))
-		refuse(t, "a vector that is transposed");
+		refuse(t, "a vector cannot be transposed");
 	transpose_shape(&a, at);
 	transpose_shape(&b, bt);
 	shape = matmul_shape(t, &a, &b, &full);
@@ -278,7 +279,7 @@ static bool read_equation(struct lowering *t, char labels[3][MAX_RANK + 1])
 	}
 	if (term == 2)
 		return true;
-	refuse(t, "%s is no product of two without a diagonal", text);
+	refuse(t, "equation %s must multiply two inputs without a diagonal", text);
 	return false;
 }
 
@@ -311,10 +312,11 @@ void einsum_op(struct lowering *t)
 	int order[2][2 * MAX_RANK], of_out[MAX_RANK];
 	struct shape full = { 0 }, shape = { 0 };
 
-	if (REFUSED_IF(t, in_count(t) != 2, "%u inputs", in_count(t)) || !read_equation(t, labels))
+	if (REFUSED_IF(t, in_count(t) != 2, "%u inputs, must be 2", in_count(t)) ||
+	    !read_equation(t, labels))
 		return;
 	if ((int)strlen(labels[0]) != a->rank || (int)strlen(labels[1]) != b->rank)
-		return refuse(t, "inputs of %d and %d dimensions", a->rank, b->rank);
+		return refuse(t, "the equation is not for %d and %d dimensions", a->rank, b->rank);
 	for (int i = 0; i < a->rank + b->rank; i++) {
 		const bool is_a = i < a->rank;
 		const char label = is_a ? labels[0][i] : labels[1][i - a->rank];
@@ -322,15 +324,15 @@ void einsum_op(struct lowering *t)
 		char *part = parts[!in_both ? is_a ? ROWS : COLUMNS : in_out ? BATCH : INNER];
 
 		if (!in_both && !in_out)
-			return refuse(t, "a sum of one input along %c", label);
+			return refuse(t, "label %c must be in both inputs or in the output", label);
 		if (is_a && in_both && a->dims[i] != b->dims[strchr(labels[1], label) - labels[1]])
-			return refuse(t, "two sizes of %c", label);
+			return refuse(t, "label %c has two sizes", label);
 		if (is_a || !in_both)
 			strncat(part, &label, 1);
 	}
 	if (strlen(labels[2]) !=
 	    strlen(parts[BATCH]) + strlen(parts[ROWS]) + strlen(parts[COLUMNS]))
-		return refuse(t, "an output that has other labels");
+		return refuse(t, "the output has labels that the inputs do not have");
 	batch = order_of(labels[0], a, parts[BATCH], order[0]);
 	order_of(labels[1], b, parts[BATCH], order[1]);
 	rows = order_of(labels[0], a, parts[ROWS], order[0] + strlen(parts[BATCH]));
@@ -366,7 +368,7 @@ void dynamic_matmul(struct lowering *t, const struct dynamic_node *d)
 	struct shape shape;
 
 	if (REFUSED_IF(t, b->rank != 2 || a->rank < 1 || a->dims[a->rank - 1] != b->dims[0],
-		       "a second factor that is no matrix of as many rows"))
+		       "input 1 must be a matrix with a row for each column of input 0"))
 		return;
 	inner = (uint32_t)b->dims[0];
 	columns = (uint32_t)b->dims[1];
@@ -397,16 +399,16 @@ void qlinear_matmul_op(struct lowering *t)
 	const int32_t *bias;
 
 	if (attr_int(t, "transA", 0) || attr_float(t, "alpha", 1) != 1)
-		refuse(t, "transA, or alpha other than 1");
+		refuse(t, "transA, and alpha other than 1, are not supported");
 	if (b.rank != 2)
-		refuse(t, "a second factor that is no matrix");
+		refuse(t, "the second factor must be a matrix");
 	transpose_shape(&b, bt);
 	shape = matmul_shape(t, &a, &b, &full);
 	if (REFUSED_IF(t, type_in(t, 0) != type_in(t, 3) || type_in(t, 0) != type_out(t, 0),
-		       "of two types"))
+		       "the factors and the output must have one type"))
 		return;
 	if (!weights_read(t, onnx(t)->node, 3, &b, 1, &weights) || weights.scale_count != 1)
-		return refuse(t, "weights that are not constant, or have no one scale");
+		return refuse(t, "the weights must be constant and have one scale");
 	inner = (uint32_t)a.dims[a.rank - 1];
 	columns = (uint32_t)b.dims[1];
 	rows = (uint32_t)(shape_count(&a) / inner);

@@ -37,7 +37,7 @@ static void viewed(struct lowering *t, const struct shape *shape)
 	const void *data = small_data_in(t, 0, &size);
 
 	if (shape_count(shape) != shape_count(shape_in(t, 0)))
-		refuse(t, "%lld elements as a shape of %lld",
+		refuse(t, "%lld elements do not fit a shape of %lld",
 		       (long long)shape_count(shape_in(t, 0)), (long long)shape_count(shape));
 	if (data)
 		set_out_data(t, 0, type_in(t, 0), data, shape);
@@ -57,9 +57,9 @@ void dropout_op(struct lowering *t)
 	void *mask;
 
 	if (training && *training)
-		refuse(t, "training");
+		refuse(t, "training is not supported");
 	if (has_out(t, 1) && shape_count(shape_in(t, 0)) > 1 << 24)
-		refuse(t, "a large mask as an output");
+		refuse(t, "a mask of more than 2^24 elements is not supported");
 	set_out(t, 0, in(t, 0), shape_in(t, 0));
 	if (t->refused || !has_out(t, 1))
 		return;
@@ -81,7 +81,7 @@ void reshape_op(struct lowering *t)
 
 	wanted = ints_of(t, 1, "shape", &count);
 	if (!wanted || count > MAX_RANK)
-		return refuse(t, "a shape that is not constant");
+		return refuse(t, "the shape must be constant, of at most 8 dimensions");
 	to.rank = (int)count;
 	for (int i = 0; i < to.rank; i++) {
 		to.dims[i] = wanted[i];
@@ -90,7 +90,7 @@ void reshape_op(struct lowering *t)
 		if (wanted[i] == -1 && open < 0)
 			open = i;
 		else if (to.dims[i] <= 0 || to.dims[i] > INT32_MAX / known)
-			refuse(t, "a dimension of %lld", (long long)to.dims[i]);
+			refuse(t, "dimension %lld is not 1 to 2^31-1", (long long)to.dims[i]);
 		else
 			known *= to.dims[i];
 	}
@@ -99,7 +99,7 @@ void reshape_op(struct lowering *t)
 	if (open >= 0)
 		to.dims[open] = all / known;
 	if (shape_count(&to) != all)
-		refuse(t, "%lld elements to a shape of %lld", (long long)all,
+		refuse(t, "%lld elements do not fit a shape of %lld", (long long)all,
 		       (long long)shape_count(&to));
 	viewed(t, &to);
 }
@@ -126,7 +126,7 @@ void squeeze_op(struct lowering *t)
 	int rank = adds ? shape->rank + (int)count : shape->rank;
 
 	if (rank > MAX_RANK || count > MAX_RANK || (adds && !axes))
-		refuse(t, "%d dimensions", rank);
+		refuse(t, "%d dimensions, must be at most 8", rank);
 	for (int64_t i = 0; !t->refused && i < count; i++)
 		marked[axis_of(t, axes[i], rank)] = true;
 	for (int i = 0; !t->refused && !axes && i < rank; i++)
@@ -136,7 +136,7 @@ void squeeze_op(struct lowering *t)
 	for (int i = 0, from = 0; i < rank; i++) {
 		if (adds) {
 			if (!marked[i] && from >= shape->rank)
-				return refuse(t, "an axis twice");
+				return refuse(t, "an axis is listed twice");
 			to.dims[to.rank++] = marked[i] ? 1 : shape->dims[from++];
 		} else if (!marked[i]) {
 			to.dims[to.rank++] = shape->dims[i];
@@ -177,11 +177,12 @@ void space_op(struct lowering *t)
 	int64_t area;
 
 	if (REFUSED_IF(t, shape->rank != 4 || block < 1 || block > 1 << 12,
-		       "blocks of %lld in %d dimensions", (long long)block, shape->rank))
+		       "blocks of %lld in %d dimensions, must be 1 to 4096 in 4", (long long)block,
+		       shape->rank))
 		return;
 	area = block * block;
 	if (REFUSED_IF(t, grows ? shape->dims[1] % area : shape->dims[2] % block || shape->dims[3] % block,
-		       "blocks of %lld that do not fit", (long long)block))
+		       "blocks of %lld must divide the dimensions", (long long)block))
 		return;
 	to.dims[1] = grows ? shape->dims[1] / area : shape->dims[1] * area;
 	to.dims[2] = grows ? shape->dims[2] * block : shape->dims[2] / block;
@@ -234,7 +235,7 @@ void slice_op(struct lowering *t)
 		steps = ints_in(t, 4, &step_count);
 	if (!begin || !end || count != ends || count > shape.rank ||
 	    (axes && axis_count != count) || (steps && step_count != count))
-		return refuse(t, "bounds that are not constant");
+		return refuse(t, "starts, ends, axes and steps must be constant, of one length");
 	data = small_data_in(t, 0, &size);
 	for (int i = 0; i < from->rank; i++)
 		ranges[i] = (struct range){ 0, from->dims[i], 1, from->dims[i] };
@@ -262,7 +263,7 @@ void split_op(struct lowering *t)
 	int64_t count = 0, at = 0, size, part, *parts = ints_of(t, 1, "split", &count);
 	uint32_t x = in(t, 0);
 
-	if (REFUSED_IF(t, parts && count != out_count(t), "%lld parts in %u outputs",
+	if (REFUSED_IF(t, parts && count != out_count(t), "split lists %lld parts, must be %u",
 		       (long long)count, out_count(t)))
 		return;
 	size = shape->dims[axis];
@@ -272,7 +273,7 @@ void split_op(struct lowering *t)
 
 		to.dims[axis] = parts ? parts[i] : size - at < part ? size - at : part;
 		if (to.dims[axis] <= 0 || to.dims[axis] > size - at)
-			return refuse(t, "a part without elements");
+			return refuse(t, "a part is empty, or larger than the rest");
 		if (has_out(t, i))
 			set_out(t, i, taken(t, x, shape, axis, at, to.dims[axis]), &to);
 		at += to.dims[axis];
@@ -287,14 +288,15 @@ static uint32_t indices_in(struct lowering *t, int64_t size)
 
 	if (constant_count(t, 1) < 0) {
 		if (!is_type(t, in(t, 1), NN(TENSOR_INT32)))
-			refuse(t, "indices of %s", onnx_name(type_in(t, 1)));
+			refuse(t, "indices of %s must be int32 or int64", onnx_name(type_in(t, 1)));
 		return from_start(t, in(t, 1), size);
 	}
 	given = ints_in(t, 1, &count);
 	narrow = given ? builder_alloc(t->b, (size_t)count * sizeof(*narrow)) : NULL;
 	for (int64_t i = 0; narrow && i < count; i++) {
 		if (given[i] < -size || given[i] >= size)
-			refuse(t, "index %lld of %lld", (long long)given[i], (long long)size);
+			refuse(t, "index %lld is outside of %lld elements", (long long)given[i],
+			       (long long)size);
 		narrow[i] = (int32_t)(given[i] < 0 ? given[i] + size : given[i]);
 	}
 	return constant_ints(t, 1, (uint32_t[]){ (uint32_t)count }, narrow);
@@ -332,8 +334,8 @@ void gather_op(struct lowering *t)
 	uint32_t at;
 
 	if (REFUSED_IF(t, shape->rank + indices->rank - 1 > MAX_RANK || count <= 0 ||
-		       (shape->rank && shape->dims[axis] >= 1 << 24), "indices of %d dimensions",
-		       indices->rank))
+		       (shape->rank && shape->dims[axis] >= 1 << 24),
+		       "indices of %d dimensions, or their axis, are too large", indices->rank))
 		return;
 	for (int i = 0; i < axis; i++)
 		to.dims[to.rank++] = shape->dims[i];
@@ -401,7 +403,7 @@ void concat_op(struct lowering *t)
 	bool quantised = count && quantised_node(t, count, false);
 
 	if (!to.rank)
-		refuse(t, "of a scalar");
+		refuse(t, "scalars cannot be concatenated");
 	if (!x || t->refused || folded_concat(t, axis))
 		return;
 	to.dims[axis] = 0;
@@ -409,15 +411,15 @@ void concat_op(struct lowering *t)
 		const struct shape *shape = shape_in(t, i);
 
 		if (shape->rank != to.rank)
-			return refuse(t, "of different ranks");
+			return refuse(t, "the inputs must have one number of dimensions");
 		for (int d = 0; d < to.rank; d++)
 			if (d != axis && shape->dims[d] != to.dims[d])
-				refuse(t, "dimensions of %lld and %lld", (long long)to.dims[d],
-				       (long long)shape->dims[d]);
+				refuse(t, "dimensions %lld and %lld differ",
+				       (long long)to.dims[d], (long long)shape->dims[d]);
 		to.dims[axis] += shape->dims[axis];
 		x[i] = quantised ? quantised_in(t, i) : in(t, i);
 		if (!t->refused && !quantised && is_quant8(t, x[i]) && !is_alike(t, x[i], x[0]))
-			refuse(t, "8-bit inputs of two scales");
+			refuse(t, "the 8-bit inputs must have the same scale and zero point");
 	}
 	if (t->refused)
 		return;
@@ -438,13 +440,13 @@ void expand_op(struct lowering *t)
 	struct moved m;
 
 	if (!dims || count > MAX_RANK)
-		return refuse(t, "a shape that is not constant");
+		return refuse(t, "the shape must be constant, of at most 8 dimensions");
 	wanted.rank = (int)count;
 	for (int i = 0; i < wanted.rank; i++)
 		wanted.dims[i] = dims[i];
 	to = broadcast_shape(t, shape, &wanted);
 	if (shape_count(&to) <= 0)
-		refuse(t, "a shape without elements");
+		refuse(t, "the output has no elements, or more than 2^31");
 	m = moved_in(t);
 	m.x = expanded(t, m.x, shape, &to);
 	moved_out(t, m, &to);
@@ -459,11 +461,11 @@ static bool pad_value(struct lowering *t, float *value)
 	*value = attr_float(t, "value", 0);
 	if (!has_in(t, 2))
 		return true;
-	if (REFUSED_IF(t, type_in(t, 2) != ONNX_FLOAT && type_in(t, 2) != ONNX_FLOAT16, "of %s",
-		       onnx_name(type_in(t, 2))))
+	if (REFUSED_IF(t, type_in(t, 2) != ONNX_FLOAT && type_in(t, 2) != ONNX_FLOAT16,
+		       "the value is of %s, must be float", onnx_name(type_in(t, 2))))
 		return false;
 	given = floats_in(t, 2, &count);
-	if (REFUSED_IF(t, !given || count != 1, "a value that is not constant"))
+	if (REFUSED_IF(t, !given || count != 1, "the value must be one constant number"))
 		return false;
 	*value = *given;
 	return true;
@@ -481,7 +483,7 @@ static bool read_pads(struct lowering *t, const struct shape *shape, struct shap
 		axes = ints_in(t, 3, &axis_count);
 	if (!given || shape->rank > MAX_DIMS || count != 2 * (axes ? axis_count : shape->rank) ||
 	    axis_count > shape->rank) {
-		refuse(t, "amounts that are not constant, or more than four dimensions");
+		refuse(t, "pads must be constant, for at most 4 dimensions");
 		return false;
 	}
 	memset(pads, 0, 2 * MAX_DIMS * sizeof(*pads));
@@ -490,7 +492,7 @@ static bool read_pads(struct lowering *t, const struct shape *shape, struct shap
 		int64_t before = given[i], after = given[count / 2 + i];
 
 		if (REFUSED_IF(t, before < 0 || after < 0 || before > 1 << 24 || after > 1 << 24,
-			       "negative amounts"))
+			       "pads must be 0 to 2^24"))
 			return false;
 		pads[2 * axis] = (int32_t)before;
 		pads[2 * axis + 1] = (int32_t)after;
@@ -514,7 +516,7 @@ static uint32_t repeated(struct lowering *t, uint32_t x, const struct shape *sha
 		if (!before && !pads[2 * i + 1])
 			continue;
 		if (sum > INT32_MAX) {
-			refuse(t, "%lld elements along an axis, not up to 2147483647", (long long)sum);
+			refuse(t, "a padded axis has %lld elements, over 2^31-1", (long long)sum);
 			break;
 		}
 		at = builder_alloc(t->b, count * sizeof(*at));
@@ -539,24 +541,24 @@ void pad_op(struct lowering *t)
 	if (!read_pads(t, shape, &to, pads))
 		return;
 	if (!shape->rank)
-		refuse(t, "of a scalar");
+		refuse(t, "a scalar cannot be padded");
 	if (!strcmp(mode, "edge") || !strcmp(mode, "wrap")) {
 		m = moved_in(t);
 		m.x = repeated(t, m.x, shape, pads, *mode == 'w');
 	} else if (!strcmp(mode, "reflect")) {
 		for (int i = 0; i < shape->rank; i++)
 			if (pads[2 * i] >= shape->dims[i] || pads[2 * i + 1] >= shape->dims[i])
-				refuse(t, "a reflection wider than what it is of");
+				refuse(t, "reflected padding must be smaller than its axis");
 		m = moved_in(t);
 		m.x = padded(t, NN(MIRROR_PAD), m.x, pads, scalar_int(t, 0));
 	} else if (strcmp(mode, "constant")) {
-		return refuse(t, "mode %s", mode);
+		return refuse(t, "mode %s is not supported", mode);
 	} else {
 		if (!pad_value(t, &value))
 			return;
 		m = value == 0 ? moved_in(t) : (struct moved){ .x = in(t, 0) };
 		if (!m.quantised && is_quant8(t, m.x))
-			refuse(t, "of %s", onnx_name(type_in(t, 0)));
+			refuse(t, "%s is not supported", onnx_name(type_in(t, 0)));
 		if (value == 0)
 			m.x = padded(t, NN(PAD), m.x, pads, NO_OPERAND);
 		else
@@ -575,7 +577,7 @@ void cast_op(struct lowering *t)
 	int32_t type = nnapi_type(to);
 
 	memcpy(dims, operand_of(t, x)->dims, sizeof(dims));
-	if (REFUSED_IF(t, type < 0, "to %s", onnx_name(to)))
+	if (REFUSED_IF(t, type < 0, "casting to %s is not supported", onnx_name(to)))
 		return;
 	if (folded_cast(t))
 		return;
@@ -584,28 +586,28 @@ void cast_op(struct lowering *t)
 	if (from == ONNX_BOOL) {
 		out = result_type(t, type, rank, dims);
 		if (is_quant8(t, out))
-			return refuse(t, "of bool to 8 bits");
+			return refuse(t, "casting bool to 8 bits is not supported");
 		x = selected(t, x, filled_like(t, out, 1), filled_like(t, out, 0));
 		set_out(t, 0, x, shape);
 		return;
 	}
 	if (is_quant8(t, x) && (operand_of(t, x)->scale != 1 || operand_of(t, x)->zero))
-		refuse(t, "of 8-bit numbers that have a scale");
+		refuse(t, "8-bit numbers with a scale cannot be cast");
 	if (to == ONNX_BOOL) {
 		out = result_type(t, NN(TENSOR_BOOL8), rank, dims);
 		if (is_quant8(t, x))
-			refuse(t, "of 8 bits to bool");
+			refuse(t, "casting 8 bits to bool is not supported");
 		set_out(t, 0, EMIT(t, NN(NOT_EQUAL), out, x, number(t, x, 0)), shape);
 		return;
 	}
 	if (is_float(t, x) && (to == ONNX_INT64 || to == ONNX_UINT8 || to == ONNX_INT8))
-		refuse(t, "of %s to %s, which may not fit", onnx_name(from), onnx_name(to));
+		refuse(t, "numbers of %s may not fit %s", onnx_name(from), onnx_name(to));
 	if (to == ONNX_UINT8 || to == ONNX_INT8)
-		refuse(t, "of %s to %s, which wraps in ONNX", onnx_name(from), onnx_name(to));
+		refuse(t, "casting %s to %s wraps only in ONNX", onnx_name(from), onnx_name(to));
 	out = result_type(t, type, rank, dims);
 	if (from == ONNX_INT8 && (to == ONNX_FLOAT || to == ONNX_FLOAT16))
 		return set_out(t, 0, dequantised(t, x, type), shape);
 	if (from == ONNX_INT8)
-		refuse(t, "of int8 to %s", onnx_name(to));
+		refuse(t, "casting int8 to %s is not supported", onnx_name(to));
 	set_out(t, 0, EMIT(t, NN(CAST), out, x), shape);
 }

@@ -28,7 +28,7 @@ static bool are_by_channel(struct lowering *t, const struct shape *shape, uint32
 		if (shape_count(shape_in(t, i)) != shape->dims[1] ||
 		    (!t->refused && operand_of(t, in(t, i))->type !=
 				    operand_of(t, in(t, 0))->type))
-			refuse(t, "input %u is not of a number for each channel", i);
+			refuse(t, "input %u must have a number for each channel", i);
 	return !t->refused;
 }
 
@@ -60,11 +60,12 @@ void batch_norm_op(struct lowering *t)
 	bool is_known = true;
 
 	if (attr_int(t, "training_mode", 0) || !attr_int(t, "spatial", 1))
-		refuse(t, "training");
+		refuse(t, "training is not supported");
 	for (uint32_t i = 1; i < out_count(t); i++)
 		if (has_out(t, i))
-			refuse(t, "training");
-	if (REFUSED_IF(t, shape->rank < 2, "without channels") || !are_by_channel(t, shape, 1, 4))
+			refuse(t, "training is not supported");
+	if (REFUSED_IF(t, shape->rank < 2, "the input has no channels") ||
+	    !are_by_channel(t, shape, 1, 4))
 		return;
 	for (uint32_t i = 1; i < 5; i++)
 		is_known &= constant_count(t, i) >= 0;
@@ -96,7 +97,8 @@ void group_norm_op(struct lowering *t)
 	uint32_t x = float_in(t, 0), rows;
 
 	if (!t->refused && (shape->rank < 3 || groups < 1 || shape->dims[1] % groups))
-		refuse(t, "%lld groups in %d dimensions", (long long)groups, shape->rank);
+		refuse(t, "%lld groups must divide the channels of %d dimensions",
+		       (long long)groups, shape->rank);
 	if (t->refused || !are_by_channel(t, shape, 1, 2))
 		return;
 	rows = (uint32_t)(shape->dims[0] * groups);
@@ -112,7 +114,7 @@ static uint32_t scaled(struct lowering *t, int32_t type, uint32_t x, uint32_t in
 	const struct shape *of = shape_in(t, index);
 
 	if (of->rank > shape->rank)
-		refuse(t, "a scale of more dimensions");
+		refuse(t, "a scale has more dimensions than the input");
 	return broadcast(t, type, x, shape, in(t, index), of, shape);
 }
 
@@ -136,8 +138,8 @@ static void set_layer_norm(struct lowering *t, uint32_t x, const struct shape *s
 	struct shape small;
 	int axis;
 
-	if (REFUSED_IF(t, attr_int(t, "stash_type", ONNX_FLOAT) != ONNX_FLOAT, "stash_type %lld",
-		       (long long)attr_int(t, "stash_type", 0)))
+	if (REFUSED_IF(t, attr_int(t, "stash_type", ONNX_FLOAT) != ONNX_FLOAT,
+		       "stash_type must be 1, is %lld", (long long)attr_int(t, "stash_type", 0)))
 		return;
 	axis = axis_of(t, attr_int(t, "axis", -1), shape->rank);
 	for (int i = axis; i < shape->rank; i++)
@@ -188,7 +190,7 @@ void skip_layer_norm_op(struct lowering *t)
 	if (has_in(t, more))
 		x = plus_in(t, x, shape, more);
 	if (has_out(t, 1) || has_out(t, 2))
-		refuse(t, "the mean or the deviation as an output");
+		refuse(t, "the mean and the deviation are not supported as outputs");
 	set_out(t, 3, x, shape);
 	set_layer_norm(t, x, shape, !is_simple, attr_float(t, "epsilon", 1e-12f), 2,
 		       is_simple ? NO_VALUE : 3);
@@ -207,7 +209,7 @@ static uint32_t plus_rows(struct lowering *t, uint32_t x, uint32_t table, uint32
 
 	if (REFUSED_IF(t, shape->rank != 2 || ids->rank != 2 || shape->dims[1] != to->dims[2] ||
 		       (ids->dims[0] != 1 && ids->dims[0] != to->dims[0]) ||
-		       ids->dims[1] != to->dims[1], "input %u of another shape", places))
+		       ids->dims[1] != to->dims[1], "the shape of input %u does not fit", places))
 		return NO_OPERAND;
 	table = gathered(t, float_in(t, table), shape, 0, view(t, in(t, places), 1, &rows), rows);
 	table = view_shape(t, table, &of);
@@ -225,7 +227,8 @@ void embed_layer_norm_op(struct lowering *t)
 	uint32_t x, lengths;
 	int32_t *none;
 
-	if (REFUSED_IF(t, ids->rank != 2 || table->rank != 2, "words of %d dimensions", ids->rank))
+	if (REFUSED_IF(t, ids->rank != 2 || table->rank != 2,
+		       "%d dimensions, must be 2", ids->rank))
 		return;
 	to = (struct shape){ 3, { ids->dims[0], ids->dims[1], table->dims[1] } };
 	line = (struct shape){ 2, { ids->dims[1], table->dims[1] } };
@@ -284,8 +287,8 @@ void lp_norm_op(struct lowering *t)
 	int axis = axis_of(t, attr_int(t, "axis", -1), shape->rank);
 	uint32_t x = float_in(t, 0);
 
-	if (REFUSED_IF(t, attr_int(t, "p", 2) != 2, "with p other than 2") ||
-	    REFUSED_IF(t, shape->rank > MAX_DIMS, "more than four dimensions"))
+	if (REFUSED_IF(t, attr_int(t, "p", 2) != 2, "p must be 2") ||
+	    REFUSED_IF(t, shape->rank > MAX_DIMS, "at most 4 dimensions are supported"))
 		return;
 	t->work = 2 * (uint64_t)shape_count(shape);
 	set_out(t, 0, EMIT(t, NN(L2_NORMALIZATION), result_like(t, x), x, scalar_int(t, axis)),
@@ -299,9 +302,10 @@ void lrn_op(struct lowering *t)
 	float alpha = attr_float(t, "alpha", 1e-4f);
 	uint32_t x = float_in(t, 0);
 
-	if (REFUSED_IF(t, size % 2 != 1 || size > 1 << 20 || size < 1, "a size of %lld",
-		       (long long)size) ||
-	    REFUSED_IF(t, shape->rank > MAX_DIMS || shape->rank < 2, "%d dimensions", shape->rank))
+	if (REFUSED_IF(t, size % 2 != 1 || size > 1 << 20 || size < 1,
+		       "size must be odd and at most 2^20, is %lld", (long long)size) ||
+	    REFUSED_IF(t, shape->rank > MAX_DIMS || shape->rank < 2,
+		       "%d dimensions, must be 2 to 4", shape->rank))
 		return;
 	t->work = (uint64_t)size * (uint64_t)shape_count(shape);
 	set_out(t, 0, EMIT(t, NN(LOCAL_RESPONSE_NORMALIZATION), result_like(t, x), x,

@@ -63,7 +63,8 @@ translator *translator_of(struct lowering *t, const struct node *node)
 	const bool is_microsoft = !strcmp(node->domain, "com.microsoft");
 
 	if (REFUSED_IF(t, (*node->domain && !is_microsoft) || node->has_graphs, node->has_graphs ?
-		       "control flow" : "of the domain %s", node->domain))
+		       "control flow is unsupported" : "domain %s is unsupported",
+		       node->domain))
 		return NULL;
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
 		if (strcmp(ops[i].name, node->op) || ops[i].is_microsoft != is_microsoft)
@@ -76,7 +77,7 @@ translator *translator_of(struct lowering *t, const struct node *node)
 			onnx(t)->is_wide |= t->function == wide[k];
 		if (node->version >= ops[i].first && node->version <= ops[i].last)
 			return ops[i].translate;
-		refuse(t, "as of operator set %d", node->version);
+		refuse(t, "version %d of the operator is not supported", node->version);
 		return NULL;
 	}
 	refuse(t, "the NNAPI cannot express this operator");

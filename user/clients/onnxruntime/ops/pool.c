@@ -97,7 +97,7 @@ static void pool_by_axes(struct lowering *t)
 	struct window w[3];
 
 	if (is_power && (p < 1 || p > 16))
-		refuse(t, "p of %lld; 1 to 16 are possible", (long long)p);
+		refuse(t, "p must be 1 to 16, is %lld", (long long)p);
 	if (!axes_read(t, shape, NULL, w))
 		return;
 	if (is_power)
@@ -106,11 +106,11 @@ static void pool_by_axes(struct lowering *t)
 		x = with_number(t, NN(POW), x, (float)p);
 	for (int k = 0; !t->refused && k < shape->rank - 2; k++) {
 		if (w[k].size[0] > MOST_ELEMENTS)
-			return refuse(t, "a window of %lld along an axis, not up to %d",
+			return refuse(t, "a window axis has %lld elements, must be at most %d",
 				      (long long)w[k].size[0], MOST_ELEMENTS);
 		for (uint32_t i = 0; i < w[k].out[0]; i++)
 			if (!elements_of_window(&w[k], i, false))
-				return refuse(t, "a border wider than the window");
+				return refuse(t, "the padding must be smaller than the window");
 		around(&to, 2 + k, dims);
 		x = pooled_axis(t, x, dims, &w[k], is_max ? NN(MAXIMUM) : NN(ADD));
 		if (!is_max && !is_power)
@@ -132,9 +132,9 @@ void pool_op(struct lowering *t)
 	struct moved m;
 
 	if (attr_int(t, "channels_last", 0))
-		refuse(t, "channels_last");
+		refuse(t, "channels_last is not supported");
 	if (has_out(t, 1))
-		refuse(t, "indices as an output");
+		refuse(t, "indices are not supported as an output");
 	if (shape->rank == 5 || t->code == NN(L2_POOL_2D))
 		return pool_by_axes(t);
 	if (!window_read(t, shape, NULL, &w))
@@ -145,16 +145,16 @@ void pool_op(struct lowering *t)
 	out = window_shape(&w, w.channels);
 	if (!average && (type_in(t, 0) == ONNX_UINT8 || type_in(t, 0) == ONNX_INT8) &&
 	    !pads_fit(&w))
-		refuse(t, "a border wider than the window");
+		refuse(t, "the padding must be smaller than the window");
 	m = moved_in(t);
 	if (average && !m.quantised && is_quant8(t, m.x))
-		refuse(t, "a mean of 8-bit integers");
+		refuse(t, "the mean of 8-bit integers is not supported");
 	m.x = window_view(t, m.x, &w);
 	if (average && attr_int(t, "count_include_pad", 0) &&
 	    (w.head[0] || w.head[1] || w.tail[0] || w.tail[1]))
 		m.x = window_padded(t, m.x, &w);
 	if (!pads_fit(&w))
-		refuse(t, "a border wider than the window");
+		refuse(t, "the padding must be smaller than the window");
 	m.x = pooled(t, t->code, m.x, &w);
 	moved_out(t, m, &out);
 }
@@ -169,8 +169,8 @@ void global_pool_op(struct lowering *t)
 	struct moved m;
 
 	if (attr_int(t, "channels_last", 0))
-		refuse(t, "channels_last");
-	if (REFUSED_IF(t, shape->rank < 3, "no dimension of space"))
+		refuse(t, "channels_last is not supported");
+	if (REFUSED_IF(t, shape->rank < 3, "the input has no spatial dimension"))
 		return;
 	for (int i = 2; i < shape->rank; i++)
 		marked[i] = true;

@@ -15,7 +15,7 @@ static bool is_known(struct lowering *t, uint32_t value)
 	if (scale_of_node(t, onnx(t)->node, 1, &scale, &zero) && known->quantised &&
 	    known->scale == scale && known->zero == zero)
 		return true;
-	refuse(t, "a scale that is not one constant, or another than that of a second node");
+	refuse(t, "the scale and zero point must be constant, and equal in both nodes");
 	return false;
 }
 
@@ -26,7 +26,7 @@ void quantize_op(struct lowering *t)
 	int type = out == NO_VALUE ? ONNX_NONE : value_at(t, out)->type;
 
 	if (type != ONNX_UINT8 && type != ONNX_INT8)
-		return refuse(t, "to %s", onnx_name(type));
+		return refuse(t, "the output is of %s, must be uint8 or int8", onnx_name(type));
 	if (t->refused || !is_known(t, out))
 		return;
 	operand = result_scaled(t, nnapi_type(type), onnx(t)->values[out].scale,
@@ -81,7 +81,7 @@ static bool dequantise_constant(struct lowering *t)
  */
 void integer_op(struct lowering *t)
 {
-	refuse(t, "it is no part of a product of constant weights and what DynamicQuantizeLinear makes");
+	refuse(t, "it must multiply an output of DynamicQuantizeLinear by constant weights");
 }
 
 void dequantize_op(struct lowering *t)
@@ -92,7 +92,7 @@ void dequantize_op(struct lowering *t)
 	if (type_out(t, 0) == ONNX_FLOAT && dequantise_constant(t))
 		return;
 	if (type != ONNX_UINT8 && type != ONNX_INT8)
-		return refuse(t, "of %s", onnx_name(type));
+		return refuse(t, "the input is of %s, must be uint8 or int8", onnx_name(type));
 	if (t->refused || !is_known(t, onnx(t)->node->in[0]))
 		return;
 	set_out(t, 0, dequantised(t, in(t, 0), nnapi_type(type_out(t, 0))), shape);

@@ -24,12 +24,12 @@ static bool ordinary(struct lowering *t, const struct recurrent *r)
 
 	for (uint32_t i = 0; lengths && i < r->batch; i++)
 		if (lengths[i] != (int32_t)r->steps)
-			refuse(t, "sequences of different lengths");
+			refuse(t, "sequences of different lengths are not supported");
 	if (attr(t, "clip"))
-		refuse(t, "clip");
+		refuse(t, "clip is not supported");
 	if (attr_int(t, "input_forget", 0))
-		refuse(t, "input_forget");
-	return !REFUSED_IF(t, r->directions == 2 && r->batch_first, "layout 1 in two directions");
+		refuse(t, "input_forget is not supported");
+	return !REFUSED_IF(t, r->directions == 2 && r->batch_first, "two directions need layout 0");
 }
 
 /* Checks that optional inputs have the number of elements that the weights need. */
@@ -45,7 +45,7 @@ static bool are_of_shape(struct lowering *t, const struct recurrent *r)
 
 	for (uint32_t i = 3; i < sizeof(counts) / sizeof(counts[0]); i++)
 		if (i != 4 && has_in(t, i) && shape_count(shape_in(t, i)) != counts[i])
-			refuse(t, "input %u has %lld elements, not %lld", i,
+			refuse(t, "input %u has %lld elements, must be %lld", i,
 			       (long long)shape_count(shape_in(t, i)), (long long)counts[i]);
 	return !t->refused;
 }
@@ -56,8 +56,8 @@ static bool read_recurrent(struct lowering *t, struct recurrent *r, uint32_t gat
 	const char *direction = attr_string(t, "direction", "forward");
 
 	memset(r, 0, sizeof(*r));
-	if (REFUSED_IF(t, x->rank != 3 || w->rank != 3 || back->rank != 3, "%d dimensions",
-		       x->rank))
+	if (REFUSED_IF(t, x->rank != 3 || w->rank != 3 || back->rank != 3,
+		       "input and weights must have 3 dimensions, input has %d", x->rank))
 		return false;
 	r->gates = gates;
 	r->batch_first = attr_int(t, "layout", 0);
@@ -70,7 +70,7 @@ static bool read_recurrent(struct lowering *t, struct recurrent *r, uint32_t gat
 	if (REFUSED_IF(t, w->dims[0] != r->directions || w->dims[1] != (int64_t)r->units * gates ||
 		       w->dims[2] != r->inputs || back->dims[0] != r->directions ||
 		       back->dims[1] != w->dims[1] || back->dims[2] != r->units,
-		       "weights of another shape"))
+		       "the shapes of the weights do not fit"))
 		return false;
 	r->x = float_in(t, 0);
 	t->work = (uint64_t)r->steps * r->batch * r->directions * gates * r->units *
@@ -163,7 +163,7 @@ static bool activations_are(struct lowering *t, const char *const *names, size_t
 		const char *name = given->string + at;
 
 		if (strcasecmp(name, names[number % count]))
-			refuse(t, "activation %s", name);
+			refuse(t, "activation %s is not supported", name);
 		at += strlen(name) + 1;
 	}
 	return !t->refused;
@@ -373,7 +373,7 @@ void gru_op(struct lowering *t)
 	    !activations_are(t, (const char *[]){ "Sigmoid", "Tanh" }, 2))
 		return;
 	if (r.steps > MAX_STEPS || r.batch_first)
-		refuse(t, r.batch_first ? "layout 1" : "more than 256 steps");
+		refuse(t, r.batch_first ? "layout must be 0" : "more than 256 steps");
 	for (uint32_t d = 0; !t->refused && d < r.directions; d++)
 		gru(t, &r, d, d || r.backward, out[d]);
 	if (!t->refused)

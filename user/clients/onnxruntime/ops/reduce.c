@@ -60,7 +60,7 @@ void reduce_op(struct lowering *t)
 	while (*step->op && !is_node(t, step->op))
 		step++;
 	if (is_quant8(t, x) && t->code != NN(REDUCE_MAX) && t->code != NN(REDUCE_MIN))
-		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+		refuse(t, "%s is not supported", onnx_name(type_in(t, 0)));
 	if (step->before == NN(EXP))
 		return set_out(t, 0, log_sum_exp(t, x, shape, marked), &to);
 	if (step->before == NN(MUL))
@@ -99,11 +99,11 @@ void topk_op(struct lowering *t)
 	struct shape to = *shape;
 	uint32_t out[2], dims[3];
 
-	if (REFUSED_IF(t, !shape->rank, "no dimensions"))
+	if (REFUSED_IF(t, !shape->rank, "the input must not be a scalar"))
 		return;
 	around(shape, axis, dims);
 	if (dims[2] != 1 && has_out(t, 1))
-		refuse(t, "indices along an axis that is not the last");
+		refuse(t, "indices are supported only along the last axis");
 	to.dims[axis] = k[0];
 	topmost(t, in(t, 0), shape, axis, k[0], attr_int(t, "largest", 1), out);
 	set_out(t, 0, out[0], &to);

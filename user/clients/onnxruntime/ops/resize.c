@@ -203,7 +203,7 @@ static uint32_t along(struct lowering *t, uint32_t x, const struct resize *r, in
 			indices[i] = (int32_t)nearest(r, axis, i);
 		return gathered(t, x, &from, axis, vector_int(t, out, indices), out);
 	}
-	if (REFUSED_IF(t, (uint64_t)in * out > 1 << 22, "a matrix of %u times %u", out, in))
+	if (REFUSED_IF(t, (uint64_t)in * out > 1 << 22, "matrix of %u * %u exceeds 2^22", out, in))
 		return NO_OPERAND;
 	t->work += (uint64_t)rows * in * out;
 	x = transposed(t, view(t, x, 3, dims), 3, (int[]){ 0, 2, 1 });
@@ -223,9 +223,9 @@ static void resize(struct lowering *t, const struct resize *r)
 	for (int i = 0; i < r->rank; i++) {
 		to.dims[i] = r->out[i];
 		if (r->out[i] < 1 || r->out[i] > MAX_SIZE)
-			refuse(t, "a dimension of %lld", (long long)r->out[i]);
+			refuse(t, "output dimension %lld is not 1 to 2^20", (long long)r->out[i]);
 	}
-	if (REFUSED_IF(t, shape_count(&to) < 0, "an output of more than 2^31 elements"))
+	if (REFUSED_IF(t, shape_count(&to) < 0, "the output has more than 2^31 elements"))
 		return;
 	quantised = r->mode != CUBIC && quantised_node(t, 1, false) && same_quantisation(t, 0) &&
 		    is_nnapi(r, &align, &half) && r->mode == NEAREST;
@@ -284,16 +284,17 @@ static bool read_mode(struct lowering *t, struct resize *r)
 		r->scale[i] = 1;
 	}
 	if (r->coordinates == TF_CROP_AND_RESIZE)
-		refuse(t, "mode tf_crop_and_resize");
+		refuse(t, "mode tf_crop_and_resize is not supported");
 	if (attr_int(t, "antialias", 0))
-		refuse(t, "antialias");
-	return !REFUSED_IF(t, r->exclude_outside && r->mode == LINEAR, "exclude_outside");
+		refuse(t, "antialias is not supported");
+	return !REFUSED_IF(t, r->exclude_outside && r->mode == LINEAR,
+			   "exclude_outside needs mode cubic");
 }
 
 static void set_scale(struct lowering *t, struct resize *r, int axis, float scale)
 {
 	if (!(scale > 0) || scale * (float)r->in[axis] > MAX_SIZE)
-		return refuse(t, "a scale of %g", scale);
+		return refuse(t, "scale %g must give an output dimension of 1 to 2^20", scale);
 	r->scale[axis] = scale;
 	r->out[axis] = (int64_t)floorf((float)r->in[axis] * scale);
 }
@@ -343,17 +344,17 @@ void resize_op(struct lowering *t)
 		int64_t *sizes = ints_in(t, size_index, &given);
 
 		if (given != count)
-			refuse(t, "%lld sizes", (long long)given);
+			refuse(t, "%lld sizes, must be %lld", (long long)given, (long long)count);
 		for (int64_t i = 0; !t->refused && i < count; i++) {
 			if (sizes[i] < 1 || sizes[i] > 1 << 24)
-				refuse(t, "a size of %lld", (long long)sizes[i]);
+				refuse(t, "a size must be 1 to 2^24, is %lld", (long long)sizes[i]);
 			r.scale[axes[i]] = (float)sizes[i] / (float)r.in[axes[i]];
 			r.out[axes[i]] = sizes[i];
 		}
 		if (!t->refused && strcmp(policy, "stretch"))
 			keep_ratio(t, &r, axes, count, sizes, !strcmp(policy, "not_smaller"));
 	} else {
-		refuse(t, "scales that are not constant");
+		refuse(t, "the scales must be constant");
 	}
 	resize(t, &r);
 }
@@ -370,7 +371,7 @@ void upsample_op(struct lowering *t)
 	if (!scales)
 		scales = floats_in(t, 1, &count);
 	if (!scales || count != r.rank)
-		refuse(t, "scales that are not constant");
+		refuse(t, "the scales must be constant, one for each dimension");
 	for (int i = 0; !t->refused && i < r.rank; i++)
 		set_scale(t, &r, i, scales[i]);
 	resize(t, &r);
@@ -454,12 +455,13 @@ void grid_sample_op(struct lowering *t)
 	float *first;
 
 	if (!is_nearest && strcmp(mode, "linear") && strcmp(mode, "bilinear"))
-		refuse(t, "mode %s", mode);
+		refuse(t, "mode %s is not supported", mode);
 	if (strcmp(padding, "zeros") && strcmp(padding, "border") && strcmp(padding, "reflection"))
-		refuse(t, "padding_mode %s", padding);
+		refuse(t, "padding_mode %s is not supported", padding);
 	if (REFUSED_IF(t, shape->rank != 4 || grid->rank != 4 || grid->dims[3] != 2 ||
 		       grid->dims[0] != shape->dims[0] || shape_count(shape) >= 1 << 24,
-		       "a grid of %d dimensions, or more than 2^24 elements", grid->rank))
+		       "a grid of %d dimensions does not fit the input, or exceeds 2^24 elements",
+		       grid->rank))
 		return;
 	channels = (uint32_t)shape->dims[1];
 	all = (uint32_t)(shape_count(shape) / channels);

@@ -24,7 +24,7 @@ void trilu_op(struct lowering *t)
 	uint8_t *mask;
 
 	if (!t->refused && (shape->rank < 2 || shape_count(shape) > 1 << 24))
-		refuse(t, "of %d dimensions", shape->rank);
+		refuse(t, "%d dimensions, must be 2 or more of at most 2^24 elements", shape->rank);
 	/* Limit k, because all diagonals outside of the matrix have the same effect. */
 	if (k < -INT32_MAX || k > INT32_MAX)
 		k = k < 0 ? -INT32_MAX : INT32_MAX;
@@ -43,7 +43,7 @@ void trilu_op(struct lowering *t)
 		x = broadcast(t, NN(LOGICAL_AND), x, shape, constant_bytes(t, &type, mask), shape,
 			      shape);
 	else if (is_quant8(t, x))
-		refuse(t, "of %s", onnx_name(type_in(t, 0)));
+		refuse(t, "%s is not supported", onnx_name(type_in(t, 0)));
 	else
 		x = selected(t, constant_bytes(t, &type, mask), x, filled_like(t, x, 0));
 	set_out(t, 0, x, shape);
@@ -57,7 +57,7 @@ void is_inf_op(struct lowering *t)
 	uint32_t x = float_in(t, 0), out = NO_OPERAND, low;
 
 	if (!above && !below)
-		refuse(t, "that detects nothing");
+		refuse(t, "detect_positive and detect_negative are both 0");
 	if (above)
 		out = compared_number(t, NN(EQUAL), x, INFINITY);
 	if (below) {
@@ -81,7 +81,7 @@ void shrink_op(struct lowering *t)
 void mod_op(struct lowering *t)
 {
 	if (attr_int(t, "fmod", 0))
-		refuse(t, "of %s with that sign", onnx_name(type_in(t, 0)));
+		refuse(t, "fmod is not supported for %s", onnx_name(type_in(t, 0)));
 	floor_mod_op(t);
 }
 
@@ -139,9 +139,10 @@ void gather_elements_op(struct lowering *t)
 	int32_t *rest;
 
 	if (REFUSED_IF(t, shape->rank != to->rank || !shape->rank || all >= 1 << 24,
-		       "of %d and %d dimensions", shape->rank, to->rank) ||
-	    REFUSED_IF(t, operand_of(t, at)->type != NN(TENSOR_INT32), "indices of %s",
-		       onnx_name(type_in(t, 1))))
+		       "inputs of %d and %d dimensions do not fit, or exceed 2^24 elements",
+		       shape->rank, to->rank) ||
+	    REFUSED_IF(t, operand_of(t, at)->type != NN(TENSOR_INT32),
+		       "the indices are of %s, must be int32", onnx_name(type_in(t, 1))))
 		return;
 	count = (uint32_t)shape_count(to);
 	for (int i = axis + 1; i < shape->rank; i++)
@@ -152,7 +153,7 @@ void gather_elements_op(struct lowering *t)
 
 		for (int d = shape->rank - 1; d >= 0; d--) {
 			if (to->dims[d] > shape->dims[d] && d != axis)
-				refuse(t, "more indices than elements");
+				refuse(t, "the indices exceed the input's dimensions");
 			if (d != axis)
 				rest[i] += (int32_t)(left % to->dims[d] * step);
 			left /= to->dims[d];
@@ -181,7 +182,7 @@ void eye_like_op(struct lowering *t)
 
 	if (!t->refused && (shape->rank != 2 || shape_count(shape) > 1 << 24 ||
 			    (type != ONNX_FLOAT && type != ONNX_INT32 && type != ONNX_INT64)))
-		refuse(t, "of %s", onnx_name(type));
+		refuse(t, "input of %s, must be a numeric matrix up to 2^24", onnx_name(type));
 	if (t->refused)
 		return;
 	data = builder_alloc(t->b, onnx_size(type) * (size_t)shape_count(shape));
@@ -204,15 +205,15 @@ void range_op(struct lowering *t)
 		 * does not overflow.
 		 */
 		if (numbers[i] < -most || numbers[i] > most)
-			refuse(t, "input %u is %lld, further from 0 than %lld", i,
+			refuse(t, "input %u is %lld, must be within %lld of 0", i,
 			       (long long)numbers[i], (long long)most);
 	}
-	if (REFUSED_IF(t, !numbers[2], "a step of 0"))
+	if (REFUSED_IF(t, !numbers[2], "the step must not be 0"))
 		return;
 	count = (numbers[1] - numbers[0] + numbers[2] + (numbers[2] < 0 ? 1 : -1)) / numbers[2];
 	to.dims[0] = count;
 	if (count < 1 || count > 1 << 24)
-		return refuse(t, "%lld elements", (long long)count);
+		return refuse(t, "the range has %lld elements, not 1 to 2^24", (long long)count);
 	data = builder_alloc(t->b, (size_t)count * sizeof(int64_t));
 	for (int64_t i = 0; data && i < count; i++)
 		onnx_set_number(type_in(t, 0), data, i, numbers[0] + i * numbers[2]);

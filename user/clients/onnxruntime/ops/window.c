@@ -18,11 +18,12 @@ static void read_numbers(struct lowering *t, const char *name, int64_t otherwise
 	if (!attribute || !attribute->ints || !attribute->count)
 		return;
 	if (attribute->count != (size_t)count)
-		return refuse(t, "%s of %zu numbers", name, attribute->count);
+		return refuse(t, "%s has %zu numbers, must be %d", name, attribute->count, count);
 	for (int i = 0; i < count; i++) {
 		numbers[i] = attribute->ints[i];
 		if (numbers[i] < low || numbers[i] > 1 << 24)
-			refuse(t, "%s of %lld", name, (long long)numbers[i]);
+			refuse(t, "%s of %lld is too small or over 2^24", name,
+			       (long long)numbers[i]);
 	}
 }
 
@@ -49,7 +50,7 @@ static void count_windows(struct lowering *t, struct window *w)
 		widen_tail(w);
 	room = w->in[0] + w->head[0] + w->tail[0] - ((w->size[0] - 1) * w->dilation[0] + 1);
 	if (room < 0)
-		refuse(t, "a window larger than what it is on");
+		refuse(t, "the window is larger than the padded input");
 	w->out[0] = room < 0 ? 0 : (uint32_t)(room / w->stride[0] + 1);
 }
 
@@ -61,7 +62,7 @@ bool axes_read(struct lowering *t, const struct shape *shape, const int64_t *fil
 	const bool is_same = !strncmp(automatic, "SAME_", 5);
 	const int count = shape->rank - 2;
 
-	if (REFUSED_IF(t, count < 1 || count > 3, "%d dimensions of space", count))
+	if (REFUSED_IF(t, count < 1 || count > 3, "%d spatial dimensions, must be 1 to 3", count))
 		return false;
 	read_numbers(t, "kernel_shape", 1, 1, count, size);
 	read_numbers(t, "strides", 1, 1, count, stride);
@@ -88,8 +89,9 @@ bool window_read(struct lowering *t, const struct shape *shape, const int64_t *f
 	struct window axes[3];
 	const int first = 4 - shape->rank;
 
-	if (REFUSED_IF(t, shape->rank != 3 && shape->rank != 4, "%d dimensions of space",
-		       shape->rank - 2) || !axes_read(t, shape, filter, axes))
+	if (REFUSED_IF(t, shape->rank != 3 && shape->rank != 4,
+		       "%d spatial dimensions, must be 1 or 2", shape->rank - 2) ||
+	    !axes_read(t, shape, filter, axes))
 		return false;
 	*w = (struct window){
 		.spatial = shape->rank - 2, .size = { 1 }, .stride = { 1 }, .dilation = { 1 },

@@ -17,7 +17,7 @@ void softmax_op(struct lowering *t)
 	uint32_t x, out;
 
 	if (!(beta > 0))
-		return refuse(t, "a beta of %g", (double)beta);
+		return refuse(t, "beta must be above 0, is %g", (double)beta);
 	if (t->code == NN(SOFTMAX) && bytes_in(t, &x, &out) &&
 	    fits_quantised(t, t->code, x, x, out))
 		return set(t, 0, softmax_of(t, t->code, x, beta, -1, out));
@@ -57,7 +57,7 @@ void l2_normalization_op(struct lowering *t)
 	const struct tfl_activated *p = params(t);
 
 	if (p->activation != TFL_ACT_NONE)
-		return refuse(t, "a fused activation");
+		return refuse(t, "a fused activation is not supported");
 	activation_op(t);
 }
 
@@ -67,7 +67,7 @@ void response_norm_op(struct lowering *t)
 	uint32_t x = in(t, 0);
 
 	if (p->bias == 0)
-		return refuse(t, "a bias of 0");
+		return refuse(t, "the bias must not be 0");
 	set(t, 0, EMIT(t, NN(LOCAL_RESPONSE_NORMALIZATION), result_like(t, x), x,
 		       scalar_int(t, p->radius), scalar_float(t, x, p->bias),
 		       scalar_float(t, x, p->alpha), scalar_float(t, x, p->beta)));

@@ -16,7 +16,7 @@ void arithmetic_op(struct lowering *t)
 
 	t->fused = fused_code(t, p->activation);
 	if (is_type(t, x, NN(TENSOR_INT32)) && t->fused != NN(FUSED_NONE))
-		return refuse(t, "int32 with a fused activation");
+		return refuse(t, "int32 with a fused activation is not supported");
 	if (is_quant8(t, x) && !fits_quantised(t, t->code, x, y, out))
 		x = float_in(t, 0), y = float_in(t, 1), out = x;
 	set_out(t, 0, broadcast_like(t, t->code, x, a, y, b, &shape, out), &shape);
@@ -44,9 +44,9 @@ void floor_div_op(struct lowering *t)
 {
 	/* For example, -9.9 / -3.3 is just below 3 in double precision, and 3 in float32. */
 	if (!is_type(t, in(t, 0), NN(TENSOR_INT32)))
-		refuse(t, "float32, which TensorFlow Lite divides in double");
+		refuse(t, "TensorFlow Lite divides float32 in double precision");
 	else if (may_be_zero(t))
-		refuse(t, "a divisor that may be 0, which has to be an error");
+		refuse(t, "the divisor may be 0, which must be an error");
 	else if (t->code == NN(DIV))
 		binary_op(t);
 	else
@@ -80,7 +80,8 @@ void select_op(struct lowering *t)
 	struct shape shape = *shape_in(t, 0), out = shape_of(tensor_out(t, 0));
 
 	if (condition->type != TFL_BOOL)
-		return refuse(t, "a condition of type %s", tensor_type_name(condition->type));
+		return refuse(t, "condition is %s, must be bool",
+			      tensor_type_name(condition->type));
 	if (t->code == NN(SELECT) && shape.rank == 1 && out.rank && shape.dims[0] == out.dims[0]) {
 		for (shape.rank = 1; shape.rank < out.rank; shape.rank++)
 			shape.dims[shape.rank] = 1;

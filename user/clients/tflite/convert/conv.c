@@ -25,11 +25,12 @@ static struct operand filter_of(struct lowering *t, const struct tfl_tensor *x, 
 	struct operand type = operand_type(t, w);
 
 	if (!REFUSED_IF(t, is_hybrid(x, w) && (type.zero || !tensor_is_constant(w)),
-			"a hybrid operation: weights with a zero point, or no constants") &&
-	    !REFUSED_IF(t, w->type != x->type && !is_hybrid(x, w), "%s with %s weights",
-			tensor_type_name(x->type), tensor_type_name(w->type)) &&
+			"int8 weights of float32 must be constant, with zero point 0") &&
+	    !REFUSED_IF(t, w->type != x->type && !is_hybrid(x, w),
+			"%s with %s weights is not supported", tensor_type_name(x->type),
+			tensor_type_name(w->type)) &&
 	    w->dims->size != rank)
-		refuse(t, "weights of %d dimensions", w->dims->size);
+		refuse(t, "the weights have %d dimensions, must be %d", w->dims->size, rank);
 	return type;
 }
 
@@ -51,10 +52,10 @@ static uint32_t bias_of(struct lowering *t, const struct tfl_tensor *x, uint32_t
 	if (!bias)
 		return constant_bytes(t, &type, builder_alloc(t->b, builder_size(&type)));
 	if (bias->type != (x->type == TFL_FLOAT32 ? TFL_FLOAT32 : TFL_INT32))
-		refuse(t, "%s with a bias of type %s", tensor_type_name(x->type),
+		refuse(t, "%s with a bias of type %s is not supported", tensor_type_name(x->type),
 		       tensor_type_name(bias->type));
 	else if (tensor_count(bias) != channels)
-		refuse(t, "a bias of %llu elements for %u channels",
+		refuse(t, "the bias has %llu elements, must be %u",
 		       (unsigned long long)tensor_count(bias), channels);
 	return in_as(t, input, &type);
 }
@@ -99,14 +100,15 @@ static void read_window(struct lowering *t, struct window *w, const struct tfl_t
 
 	*w = (struct window){ .spatial = 2, .stride = { p->height, p->width } };
 	if (x->dims->size != 4 || out->dims->size != 4)
-		return refuse(t, "%d dimensions, must be 4", x->dims->size);
+		return refuse(t, "input or output has %d dimensions, must be 4", x->dims->size);
 	if (p->padding != TFL_PADDING_SAME && p->padding != TFL_PADDING_VALID)
-		return refuse(t, "padding %d, which does not exist", p->padding);
+		return refuse(t, "padding %d does not exist", p->padding);
 	w->batch = dim(x, 0);
 	w->channels = dim(x, 3);
 	for (int i = 0; i < 2; i++) {
 		if (w->stride[i] <= 0 || dilation[i] <= 0 || !size[i])
-			return refuse(t, "a stride of %lld", (long long)w->stride[i]);
+			return refuse(t, "stride %lld, dilation or size is below 1",
+				      (long long)w->stride[i]);
 		w->size[i] = size[i];
 		w->dilation[i] = dilation[i];
 		w->in[i] = dim(x, 1 + i);
@@ -133,9 +135,10 @@ static bool check_image(struct lowering *t, const struct tfl_tensor *x, const st
 {
 	/* TensorFlow Lite's kernels assume that the zero point of an int8 filter is 0. */
 	if (!t->refused && x->type == TFL_INT8 && w->zero)
-		refuse(t, "int8 weights with a zero point that is not 0");
+		refuse(t, "the zero point of int8 weights must be 0");
 	return !REFUSED_IF(t, w->scales && w->channel != channel,
-			   "weights with scales for dimension %u", w->channel);
+			   "scales of weights are for dimension %u, must be %u", w->channel,
+			   channel);
 }
 
 /*
@@ -184,7 +187,7 @@ void conv_op(struct lowering *t)
 	 */
 	if (dim(x, 3) % c.inner || c.outputs % (dim(x, 3) / c.inner) ||
 	    (is_depthwise && w.dims[0] != 1))
-		return refuse(t, "%u channels and weights for %u", dim(x, 3), w.dims[3]);
+		return refuse(t, "%u channels do not fit weights for %u", dim(x, 3), w.dims[3]);
 	c.groups = dim(x, 3) / c.inner;
 	is_dynamic = is_hybrid(x, tensor_in(t, 1)) && has_own(t);
 	c.code = is_dynamic ? NN_OP_DYNAMIC_CONV_2D : is_depthwise ? NN(DEPTHWISE_CONV_2D) :
@@ -217,7 +220,7 @@ static void transposed_convolution(struct lowering *t, uint32_t image, uint32_t 
 	if (!check_image(t, x, &w, 0))
 		return;
 	if (is_hybrid(x, tensor_in(t, 1)))
-		return refuse(t, "a hybrid operation: float32 with int8 weights");
+		return refuse(t, "float32 with int8 weights is not supported");
 	for (int i = 0; i < 2; i++) {
 		const int64_t out = c.w.out[i], size = c.w.size[i], stride = c.w.stride[i];
 		int64_t steps = p->padding == TFL_PADDING_SAME ? (out + stride - 1) / stride :
@@ -281,7 +284,7 @@ int prepare_transpose_conv_bias(struct tfl_context *context, struct tfl_node *no
 					      dims);
 	}
 	free(dims);
-	context->report_error(context, "nnaccel: Convolution2DTransposeBias of an unknown form");
+	context->report_error(context, "nnaccel: a shape of Convolution2DTransposeBias is wrong");
 	return TFL_ERROR;
 }
 
@@ -291,9 +294,9 @@ void transpose_conv_bias_op(struct lowering *t)
 	int dims[4];
 
 	if (!mediapipe_shape(tfl(t)->node, tensor_in(t, 0), tensor_in(t, 1), dims))
-		return refuse(t, "images or parameters of an unknown form");
+		return refuse(t, "the shapes or strides are not supported");
 	if (out->dims->size != 4 || memcmp(dims, out->dims->data, sizeof(dims)))
-		return refuse(t, "an output that is not of %d * %d", dims[1], dims[2]);
+		return refuse(t, "the output must be of %d * %d", dims[1], dims[2]);
 	transposed_convolution(t, 0, 2, TFL_ACT_NONE);
 }
 
@@ -328,17 +331,17 @@ void fully_connected_op(struct lowering *t)
 	if (t->refused)
 		return;
 	if (p->weights_format)
-		return refuse(t, "weights in an order of their own");
+		return refuse(t, "shuffled weights are not supported");
 	if (tensor_count(x) % w.dims[1])
-		return refuse(t, "%llu elements and weights for %u",
+		return refuse(t, "%llu elements do not fit weights for %u",
 			      (unsigned long long)tensor_count(x), w.dims[1]);
 	rows = (uint32_t)(tensor_count(x) / w.dims[1]);
 	if (tensor_count(out) != (uint64_t)rows * w.dims[0])
-		return refuse(t, "an output of another size than %u rows of %u", rows, w.dims[0]);
+		return refuse(t, "the output must have %u rows of %u", rows, w.dims[0]);
 	count_work(t, out, w.dims[1]);
 	hybrid = is_hybrid(x, tensor_in(t, 1));
 	if (w.scales && w.channel != 0)
-		return refuse(t, "weights with scales for dimension %u, must be 0", w.channel);
+		return refuse(t, "scales of weights are for dimension %u, must be 0", w.channel);
 	bias = bias_of(t, x, 2, &w, w.dims[0]);
 	t->fused = fused_code(t, p->activation);
 	y = out_like(t, 0);
@@ -379,12 +382,12 @@ void batch_matmul_op(struct lowering *t)
 	uint32_t a, b, out, dims[MAX_DIMS];
 
 	if (x->type != y->type && !hybrid)
-		return refuse(t, "factors of different types");
+		return refuse(t, "the factors must have one type");
 	if (x->dims->size < 2 || y->dims->size < 2 || rank > 4)
-		return refuse(t, "factors of %d and %d dimensions, must be 2 to 4", x->dims->size,
-			      y->dims->size);
+		return refuse(t, "the factors have %d and %d dimensions, must be 2 to 4",
+			      x->dims->size, y->dims->size);
 	if (hybrid && (y->params.zero_point || operand_of(t, in(t, 1))->scales))
-		return refuse(t, "a hybrid operation: a factor with a zero point or scales");
+		return refuse(t, "an int8 factor of float32 must have one scale and zero point 0");
 	count_work(t, tensor_out(t, 0), dim(x, x->dims->size - (p->adj_x ? 2 : 1)));
 	tfl(t)->dequantises = hybrid && !is_dynamic;
 	a = ranked(t, float_in(t, 0), rank);

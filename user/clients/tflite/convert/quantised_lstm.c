@@ -38,13 +38,13 @@ static bool is_basic(struct lowering *t)
 		       !w || !b || !state || !tensor_out(t, NEW_STATE) || !tensor_out(t, JOINED) ||
 		       x->dims->size != 2 || last->dims->size != 2 || w->dims->size != 2 ||
 		       b->dims->size != 1,
-		       "not the five inputs and four outputs of the basic kernel"))
+		       "the basic kernel needs five inputs and four outputs"))
 		return false;
 	units = last->dims->data[1];
 	if (w->dims->data[0] != 4 * units || b->dims->data[0] != 4 * units ||
 	    w->dims->data[1] != x->dims->data[1] + units ||
 	    !same_shape(last, tensor_out(t, RESULT)) || !same_shape(last, state)) {
-		refuse(t, "shapes that do not fit together");
+		refuse(t, "the shapes of inputs, weights and states do not fit");
 		return false;
 	}
 	return true;
@@ -131,7 +131,7 @@ static void basic_quantised(struct lowering *t)
 
 	if (tensor_in(t, LAST)->type != TFL_UINT8 || tensor_in(t, STATE)->type != TFL_INT16 ||
 	    tensor_out(t, NEW_STATE)->type != TFL_INT16)
-		return refuse(t, "states that are not uint8 and int16");
+		return refuse(t, "the states must be uint8 and int16");
 	join(t);
 	ins[0] = in(t, DATA);
 	for (enum gate i = IN; i < GATES; i++) {
@@ -157,7 +157,7 @@ void basic_lstm(struct lowering *t)
 	else if (tensor_in(t, DATA)->type == TFL_UINT8)
 		basic_quantised(t);
 	else
-		refuse(t, "the basic kernel of %s",
+		refuse(t, "the basic kernel does not support %s",
 		       tensor_type_name(tensor_in(t, DATA)->type));
 	t->work += tensor_count(tensor_in(t, WEIGHTS));
 }
@@ -213,11 +213,11 @@ static uint32_t symmetric(struct lowering *t, uint32_t i, int type, int32_t oper
 	if (t->refused || !w)
 		return t->refused ? NO_OPERAND : builder_operand(t->b, &as);
 	if (!tensor_is_constant(w) || w->type != type || (uint32_t)w->dims->size != rank)
-		refuse(t, "input %u is not constant, or is %s of %d dimensions", i,
-		       tensor_type_name(w->type), w->dims->size);
+		refuse(t, "input %u must be constant, and %s of %u dimensions", i,
+		       tensor_type_name(type), rank);
 	as = operand_type(t, w);
 	if (as.scales || as.zero)
-		refuse(t, "input %u has a zero point, or scales per channel", i);
+		refuse(t, "input %u must have one scale and zero point 0", i);
 	as.type = operand;
 	if (type == TFL_INT32)
 		as.scale = 0;
@@ -249,7 +249,7 @@ static void read_cell(struct lowering *t, struct cell *c, float cell_clip, float
 	c->in[31] = scalar_float(t, NO_OPERAND, intermediate_scale(t, 4, &zero));
 	/* TensorFlow Lite adds the zero point to a hidden value, NNAPI subtracts the zero point. */
 	if (zero <= INT8_MIN)
-		refuse(t, "a zero point of %d of hidden values", zero);
+		refuse(t, "the zero point of hidden values must be above -128, is %d", zero);
 	c->in[30] = scalar_int(t, -zero);
 }
 
@@ -258,15 +258,15 @@ static bool is_integer_cell(struct lowering *t, float projection_clip)
 	const struct tfl_tensor *h = tensor_in(t, STATE_H), *c = tensor_in(t, STATE_C);
 
 	if (in_count(t) < 20 || !h || !c || h->type != TFL_INT8 || c->type != TFL_INT16)
-		refuse(t, "states that are not int8 and int16");
+		refuse(t, "the states must be int8 and int16");
 	else if (!tfl(t)->node->intermediates || tfl(t)->node->intermediates->size != 5)
-		refuse(t, "8 bits between the gates (8x8_8), which NNAPI has not");
+		refuse(t, "NNAPI has no LSTM with 8-bit intermediate results (8x8_8)");
 	else if (projection_clip > 0)
-		refuse(t, "a clipped projection");
+		refuse(t, "a clipped projection is not supported");
 	else if (tensor_in(t, PEEPHOLE + FORGET) && tensor_in(t, PROJECTION))
-		refuse(t, "peepholes with a projection, which the interfaces compute differently");
+		refuse(t, "NNAPI computes peepholes with a projection differently");
 	else if (!tensor_same_quant(h, tensor_out(t, 0)))
-		refuse(t, "an output of another scale than the state");
+		refuse(t, "the output must have the scale of the state");
 	return !t->refused;
 }
 
@@ -317,7 +317,7 @@ void integer_sequence_lstm(struct lowering *t, float cell_clip, float projection
 	if (!is_integer_cell(t, projection_clip))
 		return;
 	if (shape->rank != 3 || shape->dims[!time_major] > MOST_STEPS)
-		return refuse(t, "not 3 dimensions, or more than %d steps", MOST_STEPS);
+		return refuse(t, "the input must have 3 dimensions, at most %d steps", MOST_STEPS);
 	steps = (uint32_t)shape->dims[!time_major];
 	pixel[0] = (uint32_t)shape->dims[time_major];
 	pixel[1] = (uint32_t)shape->dims[2];

@@ -29,7 +29,7 @@ static uint32_t real_in(struct lowering *t, uint32_t i)
 	if (tensor->type == TFL_FLOAT32)
 		return in(t, i);
 	if (tensor->type != TFL_INT8 || !tensor_is_constant(tensor))
-		refuse(t, "a hybrid or quantised operation: input %u is %s", i,
+		refuse(t, "input %u is %s, must be float32 or constant int8", i,
 		       tensor_type_name(tensor->type));
 	tfl(t)->dequantises = true;
 	return float_in(t, i);
@@ -58,7 +58,7 @@ static void activation(struct lowering *t, struct cell *c, int code)
 {
 	if (code != TFL_ACT_NONE && code != TFL_ACT_RELU && code != TFL_ACT_RELU6 &&
 	    code != TFL_ACT_TANH && code != TFL_ACT_SIGMOID)
-		refuse(t, "activation %d", code);
+		refuse(t, "activation %d is not supported", code);
 	append(c, scalar_int(t, code));
 }
 
@@ -121,7 +121,7 @@ void lstm_op(struct lowering *t)
 	if (x->type == TFL_INT8)
 		return integer_lstm(t, p->cell_clip, p->proj_clip);
 	if (in_count(t) < 20 || !cell || cell->dims->size != 2 || x->dims->size != 2)
-		return refuse(t, "%u inputs", in_count(t));
+		return refuse(t, "%u inputs or a rank does not fit", in_count(t));
 	inputs(t, &c, 0, 20, lstm_ranks);
 	activation(t, &c, p->activation);
 	clips(t, &c, p->cell_clip, p->proj_clip);

@@ -90,7 +90,7 @@ void top_k_op(struct lowering *t)
 	int64_t *k = ints_of_count(t, 1, "the number of elements", 1);
 	uint32_t out[2];
 
-	if (REFUSED_IF(t, !shape->rank, "no dimensions"))
+	if (REFUSED_IF(t, !shape->rank, "the input must not be a scalar"))
 		return;
 	topmost(t, in(t, 0), shape, shape->rank - 1, *k, true, out);
 	set(t, 0, out[0]);
@@ -122,7 +122,7 @@ void one_hot_op(struct lowering *t)
 		}
 		whole = ints_of_count(t, 2 + i, "a value", 1);
 		if (whole && (*whole < -(1 << 24) || *whole > 1 << 24))
-			refuse(t, "a value of %lld, must be within 2^24 of 0", (long long)*whole);
+			refuse(t, "a value is %lld, must be within 2^24 of 0", (long long)*whole);
 		if (!t->refused)
 			values[i] = (float)*whole;
 	}

@@ -35,11 +35,11 @@ void concatenation_op(struct lowering *t)
 	uint32_t *x = builder_alloc(t->b, (count + 1) * sizeof(*x)), like = out_like(t, 0);
 
 	if (p->activation != TFL_ACT_NONE)
-		return refuse(t, "a fused activation");
+		return refuse(t, "a fused activation is not supported");
 	for (uint32_t i = 0; x && i < count && !t->refused; i++) {
 		x[i] = in(t, i);
 		if (!t->refused && tensor_in(t, i)->type == TFL_INT8 && !is_alike(t, x[i], like))
-			refuse(t, "input %u has another scale or zero point", i);
+			refuse(t, "input %u must have the scale and zero point of the output", i);
 	}
 	if (x && !t->refused)
 		set(t, 0, concatenated(t, x, count, &out, at, like));
@@ -61,7 +61,7 @@ void pack_op(struct lowering *t)
 	for (uint32_t i = 0; i < count && !t->refused; i++) {
 		x[1 + i] = view(t, in(t, i), 2, (uint32_t[]){ dims[0], dims[2] });
 		if (!is_alike(t, x[1 + i], x[1]))
-			refuse(t, "input %u has another scale or zero point", i);
+			refuse(t, "input %u must have the scale and zero point of the output", i);
 	}
 	if (!t->refused)
 		set(t, 0, emit(t, NN(PACK), result(t, x[1], 3, dims), count + 1, x));
@@ -104,9 +104,9 @@ void split_v_op(struct lowering *t)
 		const struct shape out = shape_of(tensor_out(t, i));
 
 		if (out.rank != shape->rank)
-			return refuse(t, "outputs of other ranks");
+			return refuse(t, "the outputs must have the rank of the input");
 		if (out.dims[axis] > shape->dims[axis] - begin)
-			return refuse(t, "parts larger than the input");
+			return refuse(t, "the outputs are larger than the input");
 		set(t, i, taken(t, in(t, 0), shape, axis, begin, out.dims[axis]));
 		begin += out.dims[axis];
 	}
@@ -121,10 +121,10 @@ void slice_op(struct lowering *t)
 	if (t->refused || !ints_in(t, 2, &(int64_t){ 0 }))
 		return;
 	if (!shape->rank || count != shape->rank || out.rank != shape->rank)
-		return refuse(t, "a begin of another size than the input's rank");
+		return refuse(t, "begin must have one number for each dimension");
 	for (int i = 0; i < shape->rank; i++) {
 		if (begin[i] < 0 || begin[i] > shape->dims[i] - out.dims[i])
-			return refuse(t, "a slice beyond the input");
+			return refuse(t, "the slice exceeds the input");
 		ranges[i] = (struct range){ begin[i], begin[i] + out.dims[i], 1, out.dims[i] };
 	}
 	set(t, 0, ranged(t, in(t, 0), shape, ranges));
@@ -142,8 +142,8 @@ static struct range strided(struct lowering *t, const struct tfl_strided_slice *
 	/* TensorFlow Lite does not clamp the index on an axis that shrink_axis_mask drops. */
 	if (p->shrink_axis_mask & 1 << i &&
 	    REFUSED_IF(t, !is_open && (range.begin < -size || range.begin >= size),
-		       "place %lld of %lld in an axis that is dropped", (long long)range.begin,
-		       (long long)size))
+		       "index %lld is outside of the %lld elements of a dropped axis",
+		       (long long)range.begin, (long long)size))
 		return range;
 	if (is_open)
 		range.begin = back ? size - 1 : 0;
@@ -165,13 +165,13 @@ void strided_slice_op(struct lowering *t)
 	int given = 0, d = 0;
 
 	if (!t->refused && (ends != count || steps != count))
-		refuse(t, "begin, end and strides of different sizes");
+		refuse(t, "begin, end and strides must have one size");
 	if (!tfl(t)->is_old && p->offset)
-		refuse(t, "an end that counts from the begin");
+		refuse(t, "an end relative to begin is not supported");
 	for (int i = 0; i < count && i < 2 * MAX_RANK; i++)
 		given += !((p->ellipsis_mask | p->new_axis_mask) >> i & 1);
 	if (!t->refused && (count > 2 * MAX_RANK || given > shape->rank || !shape->rank))
-		refuse(t, "more indices than dimensions");
+		refuse(t, "there are more indices than dimensions");
 	/*
 	 * An ellipsis stands for all dimensions that have no index. An index that adds a new axis
 	 * to the output uses no dimension of the input.
@@ -205,10 +205,10 @@ void broadcast_to_op(struct lowering *t)
 	struct shape both;
 
 	if (t->code == NN(FILL) && (shape_count(shape) != 1 || !to.rank))
-		return refuse(t, "not one value for one dimension or more");
+		return refuse(t, "there must be one value, and one dimension or more");
 	both = broadcast_shape(t, shape, &to);
 	if (both.rank != to.rank || shape_count(&both) != shape_count(&to))
-		return refuse(t, "an output of %d dimensions", to.rank);
+		return refuse(t, "the input does not fit the output's %d dimensions", to.rank);
 	set(t, 0, expanded(t, in(t, t->code == NN(FILL)), shape, &to));
 }
 
@@ -222,7 +222,7 @@ void shape_op(struct lowering *t)
 	else if (dims->size)
 		set(t, 0, vector_int(t, (uint32_t)dims->size, dims->data));
 	else
-		refuse(t, "an output of another size than the input's rank");
+		refuse(t, "the output must have one number for each dimension");
 }
 
 /* Translates PAD, PAD_V2 with a value, and MIRROR_PAD. */
@@ -240,21 +240,21 @@ void pad_op(struct lowering *t)
 		return refuse(t, "%d dimensions, must be 1 to 4", shape->rank);
 	for (int i = 0; i < 2 * shape->rank; i++) {
 		if (given[i] < 0 || given[i] > 1 << 24)
-			return refuse(t, "a padding of %lld", (long long)given[i]);
+			return refuse(t, "padding %lld, not 0 to 2^24", (long long)given[i]);
 		pairs[i] = (int32_t)given[i];
 	}
 	if (t->code == NN(MIRROR_PAD)) {
 		const struct tfl_mirror_pad *p = params(t);
 
 		if (p->mode != TFL_MIRROR_REFLECT && p->mode != TFL_MIRROR_SYMMETRIC)
-			return refuse(t, "mode %d", p->mode);
+			return refuse(t, "mode %d is not supported", p->mode);
 		more = scalar_int(t, p->mode == TFL_MIRROR_SYMMETRIC);
 	} else if (t->code == NN(PAD_V2)) {
 		data = data_of_count(t, value, x->type, 1);
 		if (!data)
 			return;
 		if (tensor_is_quant8(x) && !tensor_same_quant(x, value))
-			return refuse(t, "a value of another scale or zero point than the input");
+			return refuse(t, "the value must have the input's scale and zero point");
 		if (x->type == TFL_FLOAT32)
 			memcpy(&real, data, sizeof(real));
 		/*
@@ -277,9 +277,9 @@ void resize_op(struct lowering *t)
 	if (!ints_of_count(t, 1, "the output size", 2))
 		return;
 	if (to.rank != 4)
-		return refuse(t, "%d dimensions, must be 4", to.rank);
+		return refuse(t, "input or output has %d dimensions, must be 4", to.rank);
 	if (p->align_corners && p->half_pixels)
-		return refuse(t, "aligned corners and half pixel centers");
+		return refuse(t, "align_corners and half_pixel_centers exclude each other");
 	flat(&to, dims);
 	/*
 	 * NNAPI truncates interpolated quantised values, TensorFlow Lite rounds interpolated
@@ -299,7 +299,7 @@ void gather_op(struct lowering *t)
 	uint32_t count;
 
 	if (p->batch_dims)
-		return refuse(t, "batch dimensions");
+		return refuse(t, "batch dimensions are not supported");
 	count = (uint32_t)tensor_count(tensor_in(t, 1));
 	if (!t->refused)
 		set(t, 0, gathered(t, in(t, 0), shape, axis, view(t, index_in(t, 1), 1, &count),
@@ -316,9 +316,9 @@ void embedding_lookup_op(struct lowering *t)
 	const struct tfl_tensor *rows = tensor_in(t, 1), *out = tensor_out(t, 0);
 
 	if (tensor_in(t, 0)->type != TFL_INT32)
-		return refuse(t, "indices that are not int32");
+		return refuse(t, "the indices must be int32");
 	if (out->type != rows->type)
-		return refuse(t, "a hybrid operation: %s rows for %s",
+		return refuse(t, "%s rows for %s are not supported",
 			      tensor_type_name(rows->type), tensor_type_name(out->type));
 	set(t, 0, EMIT(t, NN(EMBEDDING_LOOKUP), out_like(t, 0), in(t, 0), in(t, 1)));
 }
@@ -346,11 +346,11 @@ void hashtable_lookup_op(struct lowering *t)
 	uint32_t out[2];
 
 	if (tensor_in(t, 0)->type != TFL_INT32 || tensor_in(t, 1)->type != TFL_INT32)
-		return refuse(t, "keys that are not int32");
+		return refuse(t, "the keys must be int32");
 	if (!are_ascending(t, tensor_in(t, 1)))
-		return refuse(t, "keys that are not constant and in ascending order");
+		return refuse(t, "the keys must be constant and ascending");
 	if (!tensor_out(t, 1) || tensor_out(t, 1)->type != TFL_UINT8)
-		return refuse(t, "hits that are not uint8");
+		return refuse(t, "the hits must be uint8");
 	out[0] = out_like(t, 0);
 	out[1] = out_like(t, 1);
 	emit_many(t, NN(HASHTABLE_LOOKUP), 2, out, 3,
@@ -372,13 +372,13 @@ void lsh_projection_op(struct lowering *t)
 	uint32_t weights, hashes = in(t, 0);
 
 	if (p->type != SPARSE && p->type != DENSE)
-		return refuse(t, "type %d", p->type);
+		return refuse(t, "type %d is not supported", p->type);
 	if (hash->type != TFL_FLOAT32 || (weight && weight->type != TFL_FLOAT32))
-		return refuse(t, "hash functions or weights that are not float32");
+		return refuse(t, "hash functions and weights must be float32");
 	if (weight && p->type == SPARSE)
-		return refuse(t, "a sparse projection with weights, which NNAPI does not take");
+		return refuse(t, "a sparse projection with weights is not supported");
 	if (!x->dims->size)
-		return refuse(t, "no dimensions");
+		return refuse(t, "the input must not be a scalar");
 	weights = p->type == SPARSE ? omitted(t, hashes, 1) : weight ? in(t, 2) :
 		  filled(t, hashes, 1, (uint32_t[]){ dim(x, 0) }, 1);
 	t->work += tensor_count(hash) * tensor_count(x);
@@ -394,14 +394,16 @@ static bool read_blocks(struct lowering *t, int32_t block[2], int32_t margins[4]
 	int64_t *blocks, *given;
 
 	if (tensor_in(t, 0)->dims->size != 4)
-		refuse(t, "%d dimensions, must be 4", tensor_in(t, 0)->dims->size);
+		refuse(t, "the input has %d dimensions, must be 4", tensor_in(t, 0)->dims->size);
 	blocks = ints_of_count(t, 1, "the block size", 2);
 	given = ints_of_count(t, 2, what, 4);
 	for (int i = 0; i < 4 && !t->refused; i++) {
 		if (blocks[i / 2] < 1 || blocks[i / 2] > 1 << 24 || given[i] < 0 ||
 		    given[i] > 1 << 24)
-			refuse(t, "blocks of %lld * %lld, or %s of %lld", (long long)blocks[0],
-			       (long long)blocks[1], what, (long long)given[i]);
+			refuse(t,
+			       "blocks of %lld * %lld, or %s of %lld, are out of range",
+			       (long long)blocks[0], (long long)blocks[1], what,
+			       (long long)given[i]);
 		block[i / 2] = (int32_t)blocks[i / 2];
 		margins[i] = (int32_t)given[i];
 	}
@@ -430,7 +432,7 @@ void batch_to_space_op(struct lowering *t)
 	if (!read_blocks(t, block, crops, "the list of crops"))
 		return;
 	if (to.dims[0] % ((int64_t)block[0] * block[1]) || out.rank != 4)
-		return refuse(t, "blocks of %d * %d", block[0], block[1]);
+		return refuse(t, "blocks of %d * %d do not fit", block[0], block[1]);
 	to.dims[0] /= (int64_t)block[0] * block[1];
 	for (int i = 0; i < 4; i++) {
 		const int32_t begin = i == 1 || i == 2 ? crops[2 * i - 2] : 0;
@@ -438,7 +440,7 @@ void batch_to_space_op(struct lowering *t)
 		to.dims[i] *= i == 1 || i == 2 ? block[i - 1] : 1;
 		ranges[i] = (struct range){ begin, begin + out.dims[i], 1, out.dims[i] };
 		if (ranges[i].end > to.dims[i])
-			return refuse(t, "blocks of %d * %d", block[0], block[1]);
+			return refuse(t, "blocks of %d * %d do not fit", block[0], block[1]);
 	}
 	flat(&to, dims);
 	x = EMIT(t, NN(BATCH_TO_SPACE_ND), result(t, x, 4, dims), x, vector_int(t, 2, block));
@@ -453,7 +455,7 @@ void block_op(struct lowering *t)
 	uint32_t dims[MAX_DIMS];
 
 	if (to.rank != 4 || shape_in(t, 0)->rank != 4)
-		return refuse(t, "%d dimensions, must be 4", to.rank);
+		return refuse(t, "input or output has %d dimensions, must be 4", to.rank);
 	flat(&to, dims);
 	set(t, 0, reblocked(t, t->code, in(t, 0), dims, p->size, false));
 }
@@ -483,7 +485,7 @@ void reverse_sequence_op(struct lowering *t)
 	struct shape each, line, both, to = { .rank = shape->rank };
 	int32_t *here, *there;
 
-	if (REFUSED_IF(t, time == batch, "axis %d as both axes", time))
+	if (REFUSED_IF(t, time == batch, "both axes are %d, must differ", time))
 		return;
 	for (int i = 0; i < shape->rank; i++)
 		if (i != batch && i != time)
@@ -496,7 +498,7 @@ void reverse_sequence_op(struct lowering *t)
 	dims[1] = (uint32_t)to.dims[1];
 	rows = dims[0] * dims[1];
 	if (to.dims[0] * to.dims[1] > 1 << 24)
-		return refuse(t, "%u * %u places, must be at most 2^24", dims[0], dims[1]);
+		return refuse(t, "%u * %u elements, must be at most 2^24", dims[0], dims[1]);
 	each = (struct shape){ 2, { dims[0], 1 } };
 	line = (struct shape){ 2, { 1, dims[1] } };
 	both = (struct shape){ 2, { dims[0], dims[1] } };
@@ -533,13 +535,13 @@ void cast_op(struct lowering *t)
 	uint32_t x = to->type == TFL_INT32 && is_whole ? low_in(t, 0) : in(t, 0);
 
 	if (is_whole && to->type == TFL_UINT8)
-		why = ", which TensorFlow Lite wraps and NNAPI saturates";
+		why = " wraps in TensorFlow Lite and saturates in NNAPI";
 	else if (from->type == TFL_FLOAT32 && to->type == TFL_INT64)
-		why = ", which may exceed the 32 bits that NNAPI has";
+		why = " may exceed NNAPI's 32 bits";
 	else if (from->type == TFL_INT8 || to->type == TFL_INT8 ||
 		 (to->type == TFL_BOOL && from->type == TFL_UINT8) ||
 		 (to->type == TFL_FLOAT16 && from->type != TFL_FLOAT32))
-		why = "";
+		why = " is not supported";
 	if (why)
 		return refuse(t, "%s to %s%s", tensor_type_name(from->type),
 			      tensor_type_name(to->type), why);
@@ -553,7 +555,8 @@ void cast_op(struct lowering *t)
 void quantize_op(struct lowering *t)
 {
 	if (!tensor_is_quant8(tensor_out(t, 0)))
-		return refuse(t, "to %s", tensor_type_name(tensor_out(t, 0)->type));
+		return refuse(t, "quantising to %s is not supported",
+			      tensor_type_name(tensor_out(t, 0)->type));
 	set(t, 0, float_in(t, 0));
 }
 
@@ -561,7 +564,8 @@ void quantize_op(struct lowering *t)
 void dequantize_op(struct lowering *t)
 {
 	if (tensor_out(t, 0)->type != TFL_FLOAT32)
-		return refuse(t, "to %s", tensor_type_name(tensor_out(t, 0)->type));
+		return refuse(t, "quantising to %s is not supported",
+			      tensor_type_name(tensor_out(t, 0)->type));
 	set(t, 0, tensor_in(t, 0)->type == TFL_FLOAT16 ?
 		  EMIT(t, NN(CAST), out_like(t, 0), in(t, 0)) : float_in(t, 0));
 }

@@ -314,7 +314,7 @@ for kind in ALL + (INT32,):
              binary(name, kind, b=(4,), out_kind=BOOL))
 case("mul uint8, a small output scale", binary("MUL", UINT8, high=.004))
 case("less uint8 of two scales", binary("LESS", UINT8, out_kind=BOOL, low_b=-.3),
-     left="two scales")
+     left="the same scale")
 case("add int32 relu", binary("ADD", INT32, activation=RELU), left="int32 with a fused activation")
 case("add float32 of 5 dimensions", binary("ADD", FLOAT32, (1, 2, 1, 2, 2), (1, 2, 1, 2, 2)))
 case("div float32", binary("DIV", FLOAT32, constant=True))
@@ -482,7 +482,7 @@ case("cast uint8 to float32", change("CAST", {"kind": UINT8}, {"kind": FLOAT32},
 case("cast int32 to uint8", change("CAST", {"kind": INT32}, {"kind": UINT8}, 2, 3), left="wraps")
 case("cast int32 to int64", change("CAST", {"kind": INT32}, {"kind": INT64}, 2, 4))
 case("cast int64 to int32", change("CAST", {"kind": INT64}, {"kind": INT32}, 4, 2))
-case("cast int64 to float32", change("CAST", {"kind": INT64}, {"kind": FLOAT32}, 4, 0), left="from outside")
+case("cast int64 to float32", change("CAST", {"kind": INT64}, {"kind": FLOAT32}, 4, 0), left="exceed NNAPI's 32 bits")
 
 
 # ---- Shapes ----
@@ -767,7 +767,7 @@ def random_uniform(m):
                          y], [m.tensor([2, 3])], NONE)]
 
 
-case("random_uniform", random_uniform, left="the same numbers in each execution")
+case("random_uniform", random_uniform, left="the same random numbers in each execution")
 
 
 # ---- Recurrent ----
