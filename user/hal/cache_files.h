@@ -26,7 +26,6 @@ struct nna_cache_files {
 	uint64_t sizes[NNA_MAX_CACHE_FILES];
 };
 
-/* The bytes that will be written to a file. */
 struct nna_cache_bytes {
 	const void *bytes;
 	size_t size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Submits work to the engine through the kernel and gets the engine's answer. Submission and answer
- * take one system call, or more system calls if signals interrupt the first call.
+ * Submission and answer take one system call, or more system calls if signals interrupt the first
+ * call.
  */
 #include <errno.h>
 

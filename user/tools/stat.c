@@ -74,7 +74,6 @@ struct clients {
 	struct client list[MAX_CLIENTS];
 };
 
-/* Contents of the fdinfo of a client's file. */
 struct info {
 	uint64_t id;
 	bool is_client;

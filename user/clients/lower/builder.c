@@ -68,7 +68,6 @@ void *transposed_copy(struct builder *b, const void *data, size_t size, size_t c
 	return all;
 }
 
-/* Enlarges an array for `count` more elements. */
 static bool grow(struct builder *b, void *array, uint32_t *room, uint32_t used, uint32_t count,
 		 size_t size)
 {

@@ -26,7 +26,6 @@ struct cgroup_options {
 
 #define CGROUP_NAME_SIZE 80
 
-/* A worker's cgroup. */
 struct cgroup_leaf {
 	/* path below the delegated cgroup; "" if the worker has no cgroup */
 	char name[CGROUP_NAME_SIZE];
@@ -82,7 +81,6 @@ void cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *
 /* Returns whether the kernel killed the leaf's worker for lack of memory. */
 bool cgroup_leaf_was_oom(const struct cgroup *cgroup, const struct cgroup_leaf *leaf);
 
-/* Removes the cgroup leaf of a worker that has ended. */
 void cgroup_leaf_remove(const struct cgroup *cgroup, const struct cgroup_leaf *leaf);
 
 #endif /* NN_KIT_CGROUP_H */

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Determines which plug-ins of the configured folder are valid, and which clients get workers with
- * plug-ins. The broker itself loads no plug-in.
- */
+/* The broker itself loads no plug-in. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reacts to changes in the folder of plug-ins and in the system's groups. After a change of
- * plug-ins or groups, a separate process examines plug-ins and groups, so that the broker does not
- * wait. Workers that start after an examination load the plug-ins that the examination found valid.
+ * After a change of plug-ins or groups, a separate process examines plug-ins and groups, so that
+ * the broker does not wait. Workers that start after an examination load the plug-ins that the
+ * examination found valid.
  */
 #define _GNU_SOURCE
 #include <errno.h>

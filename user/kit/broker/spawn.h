@@ -27,7 +27,6 @@ struct spawn_plugins {
 	bool probe;	/* the worker only tests the last plug-in of the list, and then ends */
 };
 
-/* A started worker. */
 struct spawned {
 	pid_t pid;
 	int pidfd;

@@ -15,7 +15,6 @@
 enum nn_status access_begin(struct executor *executor, struct scratch *scratch,
 			    struct nn_error *err);
 
-/* Ends the accesses that access_begin() began. */
 enum nn_status access_end(struct executor *executor, struct scratch *scratch,
 			  struct nn_error *err);
 

@@ -149,8 +149,7 @@ static enum nn_status finish(struct executor *executor, struct scratch *s, enum 
 	}
 
 	/*
-	 * Report lost memory rather than other failures, because lost memory is the cause of the
-	 * other failures.
+	 * Report lost memory rather than other failures, because lost memory causes other failures.
 	 */
 	memory_status = access_end(executor, s, &broken);
 	if (!memory_status)

@@ -53,7 +53,6 @@ enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
 				struct cached_parts *plan, struct nn_error *err);
 void cached_parts_unmap(struct cached_parts *plan);
 
-/* An entry to be stored in the engine's own cache. */
 struct cache_entry {
 	const uint8_t *key;
 	/*

@@ -19,7 +19,6 @@
 #include "model/extension.h"
 #include "model/fingerprint.h"
 
-/* A plug-in that was accepted. */
 struct plugin {
 	/* plug-in's descriptor; fields that the descriptor's version lacks are 0 */
 	struct nnx_extension descriptor;

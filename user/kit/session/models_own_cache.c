@@ -385,7 +385,6 @@ enum nn_status models_prepare_own_cache(struct models *models, const struct comm
 
 /* ---- caching ---- */
 
-/* A cache entry made from a plan that the engine saved. */
 struct saved {
 	struct cache_entry entry;
 	const struct nna_engine *engine;

@@ -516,8 +516,7 @@ static void job_finish(struct work *w, enum nn_status status)
 		answer->device_ns = clock_ns() - job->start_ns;
 
 	/*
-	 * Report lost memory rather than other failures, because lost memory is the cause of the
-	 * other failures.
+	 * Report lost memory rather than other failures, because lost memory causes other failures.
 	 */
 	memory_status = mappings_check(job->pools, w->command.head->num_grants, &broken);
 	if (!memory_status)

@@ -15,7 +15,6 @@
 #include "kit/session/models.h"
 #include "kit/session/tasks.h"
 
-/* A command in progress that has a deadline. */
 struct due {
 	struct due *next, **link;
 	uint64_t at_ns;			/* deadline of the command */

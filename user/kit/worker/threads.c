@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Serves a client by threads of the engine's own process. One thread watches the session's end and
- * deadlines; the other threads serve commands.
- */
+/* One thread watches the session's end and deadlines; the other threads serve commands. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>

@@ -73,7 +73,6 @@ static const struct shape shapes[] = {
 	       { 2, 1, { { 72, 30 }, { 66, 95 } } } } },
 };
 
-/* Chooses a random digit, and one of the digit's shapes. */
 static const struct shape *pick(struct random *r)
 {
 	uint32_t label = random_below(r, DIGITS_CLASSES);
