@@ -5,7 +5,7 @@
  * slots.
  *
  * A burst dies under ctx->lock when the burst's file is closed, the context is closed, or the
- * session ends. First the status page reports the death, then poll() returns EPOLLHUP. If devices
+ * session ends. The status page reports a burst's death before poll() returns EPOLLHUP. If devices
  * of a dead worker still use the memory of slots, the status page and poll() report the death only
  * after the devices' use, or after a limited time. The kernel wakes no futexes of rings; client and
  * worker have to wake their own threads.

@@ -388,7 +388,7 @@ int builder_compile(const struct builder *b, struct constants *constants,
 
 /*
  * Makes a model of operations [from, to). The model's inputs and outputs are the operands that
- * connect operations in this range with operations outside.
+ * connect operations in [from, to) with other operations.
  */
 static int make_part(const struct builder *b, uint32_t from, uint32_t to,
 		     struct constants *constants, ANeuralNetworksModel **model)

@@ -27,9 +27,9 @@ translator function_op;
 /* ---- elementwise operations (elementwise.c) ---- */
 
 /*
- * Returns whether an operation supports 8-bit operands of these scales. The NNAPI rejects results
- * whose scale is too small for the inputs' scales, and some operations need a result of a fixed
- * scale.
+ * Returns whether an operation supports 8-bit operands of the given scales. The NNAPI rejects
+ * results whose scale is too small for the inputs' scales, and some operations need a result of a
+ * fixed scale.
  */
 bool fits_quantised(const struct lowering *t, int32_t code, uint32_t a, uint32_t b, uint32_t out);
 

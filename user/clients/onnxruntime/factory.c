@@ -62,7 +62,8 @@ static OrtStatus *validate_compiled(OrtEpFactory *factory,
 	(void)devices;
 	(void)count;
 	(void)info;
-	*compatibility = 0; /* not applicable: the plug-in writes no compiled models */
+	/* compatibility is not applicable, because the plug-in writes no compiled models */
+	*compatibility = 0;
 	return NULL;
 }
 

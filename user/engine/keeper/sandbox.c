@@ -97,8 +97,8 @@ static const int calls[] = {
 };
 
 /*
- * The allowed commands of fcntl(). The list omits commands for owners and signals, because these
- * commands could send signals to other processes.
+ * The allowed commands of fcntl(). The list of fcntl() commands omits commands for owners and
+ * signals, because these commands could send signals to other processes.
  */
 static const int file_commands[] = {
 	F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_GETLK, F_SETLK, F_SETLKW, F_ADD_SEALS,

@@ -8,7 +8,7 @@
 #include "engine/worker/plugin_op.h"
 #include "ops/op.h"
 
-/* An operation of a plug-in, which stays in the table of operations for ever. */
+/* A plug-in's operation, which stays in the table of operations for ever. */
 struct plugin_op {
 	struct nn_op op;
 	const struct nna_engine_plugin_operation *operation;

@@ -58,7 +58,9 @@ struct executor {
 	const struct nna_engine_burst *of_engine;
 	void *own;			/* the engine's executor */
 	uint32_t burst;			/* number of the burst whose slots are in `places` */
-	/* points to a word of the status page, which is 1 after a device was attached to a pool */
+	/*
+	 * points to a word of the status page; the word is 1 after a device was attached to a pool
+	 */
 	const uint32_t *devices;
 	/* number of slots that were looked up in the kernel after the last report */
 	uint64_t misses;
