@@ -553,8 +553,8 @@ TEST_F(account, memory_comes_back)
 		ASSERT_EQ(do_burst(self), 0);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-bursts", 1));
 	/*
-	 * The pages of all bursts would exceed ROOM. Pages that the cgroup is charged for in
-	 * advance do not exceed ROOM.
+	 * The charge for the pages of all bursts would exceed ROOM. Pages that the cgroup is
+	 * charged for in advance do not exceed ROOM.
 	 */
 	EXPECT_LT(group_bytes() - before, PAGE > 4096 ? LLONG_MAX : ROOM);
 	TH_LOG("%lld KiB more", (group_bytes() - before) >> 10);

@@ -164,7 +164,7 @@ TEST_F(context, ids_are_of_one_context)
 	EXPECT_EQ(object_destroy(self->fd, foreign), ENOENT);
 	EXPECT_EQ(object_destroy(other, foreign), 0);
 	EXPECT_EQ(object_destroy(other, foreign), ENOENT);
-	/* The two contexts have the id @own for two different objects. */
+	/* The id @own names different objects in the two contexts. */
 	EXPECT_EQ(object_destroy(other, own), 0);
 	EXPECT_EQ(object_destroy(self->fd, own), 0);
 	close(other);

@@ -55,8 +55,8 @@ static const struct nn_model model = {
 };
 
 /*
- * Size of an argument in bytes. In the memory, each execution has two inputs and an output, one
- * after the other.
+ * Size of an argument in bytes. In the shared memory, each execution has two inputs and an output,
+ * one after the other.
  */
 static const size_t size = COUNT * sizeof(float);
 

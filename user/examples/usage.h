@@ -11,7 +11,7 @@
 
 /*
  * Ends the program if the first argument is --help or -h (exit status 0), or if there are more than
- * `most` arguments or another option (2).
+ * `most` arguments or another option (exit status 2).
  */
 static inline void check_usage(int argc, char **argv, int most, const char *usage)
 {

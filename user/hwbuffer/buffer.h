@@ -15,7 +15,7 @@
 /* A file that contains one or more planes of a buffer. */
 struct hardware_file {
 	int fd;
-	size_t size;			/* bytes up to the end of the last row */
+	size_t size;			/* size of the file up to the end of the last row */
 	char *map;			/* or NULL */
 };
 

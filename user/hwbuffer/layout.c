@@ -11,8 +11,8 @@
 
 /*
  * DRM's names list the components of a little-endian number from the highest bits down. If several
- * rows have the same AHARDWAREBUFFER_FORMAT_, the first row is allocated: for flexible YUV 4:2:0
- * the first row is NV12.
+ * rows of the table have the same AHARDWAREBUFFER_FORMAT_, buffers are allocated by the first row:
+ * NV12 for flexible YUV 4:2:0.
  */
 static const struct hardware_format formats[] = {
 	{ AHB(R8G8B8A8_UNORM), FOURCC('A', 'B', '2', '4'), 1, 4, 1, 1, 0, false },

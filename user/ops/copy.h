@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies a small number of bytes, which is known only at run time, faster than memcpy() does. */
+/*
+ * Copies a small number of bytes faster than memcpy() does, if the number is known only at run
+ * time.
+ */
 #ifndef NN_OPS_COPY_H
 #define NN_OPS_COPY_H
 

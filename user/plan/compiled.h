@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A compiled plan: the main subgraph of a model whose shapes are all known. Each operand has its
- * place in memory and each operation its kernel, so an execution only runs the kernels.
+ * A compiled plan: the main subgraph of a model whose shapes are all known. Each operand has a
+ * place in memory, and each operation has a kernel, so an execution only runs the kernels.
  */
 #ifndef NN_PLAN_COMPILED_H
 #define NN_PLAN_COMPILED_H

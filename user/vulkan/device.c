@@ -326,8 +326,9 @@ static bool choose_matrix(struct gpu *gpu)
 }
 
 /*
- * Chooses the variants of shaders that are quicker on the GPU. With a driver that computes on the
- * CPU, chooses no variant, because such a driver converts float16 and emulates dot products.
+ * Chooses the variants of shaders that are quicker on the GPU than the plain shaders. With a driver
+ * that computes on the CPU, chooses no variant, because such a driver converts float16 and emulates
+ * dot products.
  */
 static void choose_variants(struct gpu *gpu)
 {

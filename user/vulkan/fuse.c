@@ -47,8 +47,8 @@ static bool is_dense(const struct elementwise_params *p)
 }
 
 /*
- * Gives to chain `a` the axes of chain `b`; both chains have equally many elements. Returns false
- * unless the chains have equal axes, or `a` has a single axis.
+ * Gives to chain `a` the axes of chain `b`; both chains have equally many elements. Returns true if
+ * the chains have equal axes, or if `a` has a single axis.
  */
 static bool same_axes(struct elementwise_params *a, const struct elementwise_params *b)
 {
@@ -188,8 +188,8 @@ static void join(struct graph *g, struct use *uses, uint32_t d)
 			return;
 	}
 	/*
-	 * The fused dispatch replaces the second of the two dispatches, before which the operands
-	 * of both dispatches have been computed.
+	 * The fused dispatch replaces the second dispatch, because the operands of both dispatches
+	 * are computed before the second one.
 	 */
 	if (append(before, &exchanged_next)) {
 		before->tensors[OUTPUT] = next->tensors[OUTPUT];

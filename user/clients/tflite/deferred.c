@@ -11,7 +11,7 @@
 #include "clients/tflite/kernel.h"
 
 /*
- * TensorFlow Lite computes a part after MOST_CHANGES compilations, if a compilation was used for
+ * After MOST_CHANGES compilations, TensorFlow Lite computes a part if each compilation was used for
  * fewer than LEAST_RUNS runs on average.
  */
 enum { MOST_CHANGES = 8, LEAST_RUNS = 2, MOST_PARTS = 16 };

@@ -63,7 +63,7 @@ const char *runtime_wrong(struct delegate *delegate, struct tfl_context *context
 /*
  * Wraps the functions of a node whose output shapes depend on computed values. With `is_value`, the
  * node computes values that determine shapes; with `now`, the node computes its values at once.
- * Returns false if wrapping is not possible.
+ * Returns false if the node cannot be wrapped.
  */
 bool fold_node(struct tfl_context *context, struct tfl_node *node,
 	       struct tfl_registration *registration, bool is_value, bool now);

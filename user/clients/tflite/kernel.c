@@ -227,7 +227,8 @@ static int compile(struct kernel *k, struct tfl_context *context)
 
 /*
  * For all tensors in a list, writes to `to` the rank, the dimensions, and values that depend on
- * shapes. Returns how many numbers `to` needs. If `to` is NULL, only counts the numbers.
+ * shapes. Returns the number of elements that the array `to` must have. If `to` is NULL, only
+ * counts the numbers.
  */
 static size_t describe_list(const struct tfl_context *context, const struct tfl_ints *list, int *to)
 {

@@ -117,8 +117,8 @@ static inline ALWAYS_INLINE uint64_t nn_product(const struct nn_walk *w, char *s
 }
 
 /*
- * Multiplies `elements` by the dimensions of axes, or adds the distances that axes with steps
- * reach. Returns UINT64_MAX if the number of elements does not fit in 64 bits.
+ * Multiplies `elements` by the dimensions of axes or, for axes with steps, adds the distances to
+ * the last elements. Returns UINT64_MAX if the number of elements does not fit in 64 bits.
  */
 uint64_t nn_add_axes(const struct nn_walk *w, char *state, const struct nn_span *s, uint64_t elements);
 

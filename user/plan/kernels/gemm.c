@@ -263,8 +263,8 @@ static void pack_rows_f16(size_t lanes, const uint16_t *rows, const uint16_t *bi
 
 /*
  * Packs the int8 columns [first, first + count). The parameters of up to NN_Q8_CHANNELS columns are
- * read at a time. If `r` is NULL, packs for int32 sums: without a bias, and for unsigned bytes with
- * zero point 0.
+ * read at a time. If `r` is NULL, packs weights for a product with int32 sums, without a bias, and
+ * with unsigned bytes of zero point 0.
  */
 static bool pack_columns_q8(const struct nn_run *r, const struct nn_tensor *from,
 			    const struct nn_gemm *g, const struct nn_isa *isa, size_t first,

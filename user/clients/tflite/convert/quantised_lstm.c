@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LSTM cells that convert/recurrent.c does not translate: TensorFlow Lite's basic kernel, which has
- * one matrix for all gates, and integer cells with 16 bits of state.
+ * Translates TensorFlow Lite's basic LSTM kernel, which has one matrix for all gates, and integer
+ * LSTM cells with 16 bits of state; convert/recurrent.c translates other LSTM cells.
  */
 #include <string.h>
 

@@ -195,8 +195,8 @@ void strided_slice_op(struct lowering *t)
 }
 
 /*
- * Translates BROADCAST_TO of input 0 and FILL of input 1. FILL does not become NNAPI's FILL,
- * because NNAPI's FILL accepts only constants.
+ * Translates BROADCAST_TO of input 0 and FILL of input 1. TensorFlow Lite's FILL does not become
+ * NNAPI's FILL, because NNAPI's FILL accepts only constants.
  */
 void broadcast_to_op(struct lowering *t)
 {
