@@ -256,7 +256,7 @@ TEST_F(grant_fd, read_only)
 		EXPECT_EQ(map_error(fd, LENGTH, PROT_READ | PROT_WRITE), EACCES);
 		error = map_error(fd, LENGTH, PROT_READ | PROT_EXEC);
 		/*
-		 * Since 6.17 anonymous inodes are SB_I_NOEXEC, so PROT_EXEC fails with EPERM
+		 * Since Linux 6.17 anonymous inodes are SB_I_NOEXEC, so PROT_EXEC fails with EPERM
 		 * instead of EACCES.
 		 */
 		EXPECT_TRUE(error == EACCES || error == EPERM);
@@ -353,7 +353,7 @@ TEST_F(grant_fd, other_memory)
 	EXPECT_EQ(import(self, fd, BOTH), 0);
 	EXPECT_EQ(device_read(self, 12), 4711);
 	EXPECT_EQ(device_write(self, 16, 4712), 0);
-	/* A CPU access by the dma-buf of a grant notifies the exporter of the memory. */
+	/* A CPU access through the dma-buf of a grant notifies the exporter of the memory. */
 	EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), 0);
 	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 1);
 	EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ), 0);
@@ -365,7 +365,7 @@ TEST_F(grant_fd, other_memory)
 	close(fd);
 }
 
-/* The client is charged for the structures of a grant's dma-buf. */
+/* The client is charged for the kernel memory of a grant's dma-buf. */
 TEST_F(grant_fd, is_charged)
 {
 	long long old;
@@ -608,7 +608,9 @@ static bool lose_the_burst(FIXTURE_DATA(grant_fd) *self)
 	return true;
 }
 
-/* After the worker's death a burst dies once no device uses the memory of its slots. */
+/*
+ * After the worker's death, a burst dies as soon as no device uses the memory of the burst's slots.
+ */
 TEST_F(grant_fd, the_death_of_a_burst_waits_for_devices)
 {
 	ASSERT_TRUE(lose_the_burst(self));

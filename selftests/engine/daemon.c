@@ -33,8 +33,8 @@
 #define FREE_CRASHES 3
 
 /*
- * Each test has its own user id, because a limit that a test has reached affects the user after the
- * test.
+ * Each test has its own user id, because limits that one test reaches would affect later tests of
+ * the same user.
  */
 enum { UID_CRASH = 5001, UID_MANY = 5002 };
 
@@ -227,7 +227,7 @@ TEST_F(engine, killed_worker_is_replaced)
 	}
 }
 
-/* A stopped worker is killed soon after its context has ended. */
+/* A worker that SIGSTOP has stopped is killed soon after the worker's context has ended. */
 TEST_F(engine, stuck_worker_is_killed)
 {
 	pid_t worker;

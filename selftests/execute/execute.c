@@ -130,8 +130,8 @@ TEST_F(executions, attributes)
 }
 
 /*
- * The module limits the device time that a worker reports to the time for which the worker had the
- * command.
+ * The device time of a command is at most the time for which the worker had the command, even if
+ * the worker reports more.
  */
 TEST_F(executions, device_time_adds_up)
 {

@@ -160,7 +160,8 @@ TEST_F(isolation, session_of_a_process_that_is_gone)
 }
 
 /*
- * Steps of a process that has a context's last fd, but must not use the context of another process.
+ * Steps of a process that has the last fd of another process's context, but must not use the
+ * context.
  */
 static void keep_context(struct actor *me, void *data)
 {

@@ -142,8 +142,8 @@ TEST_F(wait, each_call)
 }
 
 /*
- * Interrupts a copy of a buffer that the worker makes. After the copy the worker must get the
- * notice that the copy's staging pool is freed.
+ * Interrupts a buffer copy that the worker makes. After the copy the worker must get the notice
+ * that the copy's staging pool is freed.
  */
 static int disturbed_copy(FIXTURE_DATA(wait) *self, struct nnaccel_buffer_copy *copy)
 {

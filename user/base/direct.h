@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A connection between a client and an engine that does not use the kernel module. The client's
- * library replaces the kernel module, and exchanges packets with the engine's kit on two sockets.
+ * A connection between a client and an engine, without the kernel module. The client's library
+ * replaces the kernel module, and exchanges packets with the engine's kit on two sockets.
  *
  * The first socket is the client's connection to the engine. The first socket carries commands, in
  * the format of NNACCEL_SESSION_FETCH, and answers. With DIRECT_HELLO the client sends the engine

@@ -128,7 +128,7 @@ int option_read(const struct option_row *rows, int argc, char **argv, void *into
 			NULL, FIRST_ROW + (int)count,
 		};
 	opterr = 0;
-	optind = 0;	/* 0: getopt_long() begins again at the first argument */
+	optind = 0;	/* makes getopt_long() begin again at the first argument */
 	while ((found = getopt_long(argc, argv, ":h", list, NULL)) != -1) {
 		const struct option_row *row;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures bursts. Without options, the benchmark compares a burst's rings in memory that two
- * processes share with a minimal ring and a bare futex. With --vm or --icount, the benchmark
- * compares bursts through the kernel module with the synchronous ioctl, io_uring and a unix socket.
- * With --waits, the program compares ways of waiting: the time that each way adds to an execution,
- * and the CPU time.
+ * Measures bursts. Without options, the benchmark compares a burst's rings, a minimal ring and a
+ * bare futex, all in memory that two processes share. With --vm or --icount, the benchmark compares
+ * bursts through the kernel module with the synchronous ioctl, io_uring and a unix socket. With
+ * --waits, the program compares ways of waiting: the time that each way adds to an execution, and
+ * the CPU time.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -160,8 +160,8 @@ bool nn_plan_has_extensions(const struct nn_plan *plan);
 const struct nn_subgraph *nn_plan_main(const struct nn_plan *plan);
 
 /*
- * Returns a hash of everything on which a saved plan depends, except the model: formats, operations
- * and kernels of this build, and the kernels that this CPU can run.
+ * Returns a hash of everything that a saved plan depends on, except for the model. The hash covers
+ * formats, operations and kernels of this build, and the kernels that this CPU can run.
  */
 uint64_t nn_plan_fingerprint(void);
 
@@ -175,12 +175,12 @@ enum nn_plan_stage {
 
 /*
  * Returns the state of a plan. A plan begins to tune itself after NN_PLAN_HOT executions. The
- * tuning measures at most NN_PLAN_TUNING executions. The first executions of the tuning measure for
- * each step whether all threads or one thread is faster. The last executions of the tuning measure
- * whether the chosen numbers of threads make the whole plan faster. The plan keeps the chosen
- * numbers of threads only if the whole plan becomes faster. The plan is tuned again after
- * NN_PLAN_AGAIN more executions. Tuning does not change results; the chosen numbers of threads are
- * saved with the plan. A plan of one thread is never tuned.
+ * tuning measures at most NN_PLAN_TUNING executions. First, tuning measures for each step whether
+ * all threads or one thread is faster. At the end, tuning measures whether the chosen numbers of
+ * threads make the whole plan faster. The plan keeps the chosen numbers of threads only if the
+ * whole plan becomes faster. The plan is tuned again after NN_PLAN_AGAIN more executions. Tuning
+ * does not change results; the chosen numbers of threads are saved with the plan. A plan of one
+ * thread is never tuned.
  */
 enum nn_plan_stage nn_plan_stage(const struct nn_plan *plan);
 

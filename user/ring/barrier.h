@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A barrier between a ring end's write and the same end's next read of a word that the other end
+ * A barrier that orders a ring end's write before the end's next read of a word that the other end
  * writes.
  */
 #ifndef NN_RING_BARRIER_H

@@ -201,7 +201,7 @@ static inline const struct nnaccel_datum *take(struct reader *r, enum nnaccel_da
 	return r->next++;
 }
 
-/* Returns whether the flags, the rank and all words from index `used` on of a datum are 0. */
+/* Returns whether a datum's flags, rank, and words from index `used` on are 0. */
 static bool is_plain(const struct nnaccel_datum *datum, unsigned int used)
 {
 	uint32_t rest = (uint32_t)datum->flags | datum->rank;

@@ -18,7 +18,7 @@
 #define FIRST_LATE_NS 65000
 
 /*
- * Maximum lateness of a timed sleep that is learned, because a delay longer than MAX_LATE_NS has
+ * Maximum lateness that is learned from a timed sleep, because a delay longer than MAX_LATE_NS has
  * another cause than the timer.
  */
 #define MAX_LATE_NS 1000000

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the runtime's list of programs that may use extensions: the programs that files of the list
- * admit, and changes of the files.
+ * Tests the runtime's list of programs that may use extensions: which programs the list's files
+ * admit, and what changes of the files cause.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -57,7 +57,7 @@ enum { HAS, GONE, HOW };
 #define NEVER 'n'
 #define AT_ONCE 'c'
 
-/* This statfs() finds no cgroup file system, so the tests run without cgroups. */
+/* The replaced statfs() finds no cgroup file system, so the tests run without cgroups. */
 int statfs(const char *path, struct statfs *fs)
 {
 	(void)path;
@@ -261,9 +261,9 @@ static int files;
 static struct engine_options options;
 
 /*
- * Makes all workers fail that start after the call, or lets workers that start after the call
- * succeed. The function does not call setenv(), which would allocate heap blocks while the
- * broker's thread allocates and frees heap blocks, too.
+ * Sets whether workers that start after the call fail or succeed. The function does not call
+ * setenv(), which would allocate heap blocks while the broker's thread allocates and frees heap
+ * blocks, too.
  */
 static void have_workers_fail(bool fail_them)
 {

@@ -250,8 +250,8 @@ static void test_not_a_database(void **state)
 }
 
 /*
- * If the index file is the database of another program, even with tables of equal names, the file
- * is put aside.
+ * The index renames a file that is another program's database, even if the names of the tables are
+ * equal.
  */
 static void test_another_schema(void **state)
 {
@@ -493,7 +493,7 @@ static void test_keeper(void **state)
 	close(other.socket);
 }
 
-/* The keeper drops a worker that sends a wrong request, and serves the other workers. */
+/* The keeper disconnects a worker that sends a wrong request, and serves all other workers. */
 static void test_hostile_workers(void **state)
 {
 	struct message request = { .kind = CACHE_QUERY };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests how the engine finds the memory limit of a client; temporary folders stand for cgroups. The
- * test replaces ioctl(), which tells the client's process, and fopen(), which tells the cgroup of
- * the process. The test can change the client's process and cgroup between two calls.
+ * test replaces ioctl(), which reports the client's process, and fopen(), which opens the file with
+ * the cgroup of the process. The test can change the client's process and cgroup between two calls.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -269,8 +269,8 @@ static void test_reread(void **state)
 #define THIRTY_TWO FOUR FOUR FOUR FOUR FOUR FOUR FOUR FOUR
 
 /*
- * Outputs and exit statuses of the process that loads plug-ins, and the group and the number of
- * plug-ins that the broker must find in each output.
+ * Outputs and exit statuses of the process that loads plug-ins. For each output, the table has the
+ * group and the number of plug-ins that the broker must find.
  */
 static const struct {
 	const char *text;

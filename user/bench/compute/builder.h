@@ -66,7 +66,7 @@ struct builder *builder_net(const struct net *net);
 void builder_halve(struct builder *b);
 
 /*
- * Copies the model's constants to `to`, which the caller must afterwards make the memory of the
+ * Copies the model's constants to `to`. After the copy, the caller must make `to` the memory of the
  * model's pool. If `to` is NULL, builder_place() only computes the size. Returns the size of all
  * constants of the model.
  */

@@ -48,7 +48,7 @@ struct peer_state {
 	xnn_runtime_t runtime;
 	pthreadpool_t pool;
 	uint32_t num_values;
-	struct xnn_external_value values[1 + NET_OUTPUTS];	/* the input, then the outputs */
+	struct xnn_external_value values[1 + NET_OUTPUTS];	/* network input, then outputs */
 };
 
 const char *subject_peer(void)

@@ -8,8 +8,8 @@
 #include "subject.h"
 
 /*
- * The external id of the network's input. The ids of the outputs follow this id, in the network's
- * order.
+ * The external id of the network's input. The ids of the outputs follow the input's id, in the
+ * network's order.
  */
 #define PEER_IN 0
 

@@ -244,7 +244,7 @@ static inline void store_rows(uint8_t *to, size_t group, four x)
 }
 
 /*
- * Interleave the pairs of two columns: mix_low() the first four pairs, mix_high() the last four
+ * mix_low() interleaves the first four pairs of two columns; mix_high() interleaves the last four
  * pairs.
  */
 static inline four mix_low(four a, four b)

@@ -44,10 +44,10 @@ q8_scale_load(const struct nn_q8_scale *s)
 }
 
 /*
- * Scales accumulators. The upper half of the product of 2 * acc and the multiplier is the
- * multiplier times acc / 2^31. The rounding terms add half a unit in the last place of the upper
- * half, and half a unit in the last place of the shifted result. Negative ties are rounded away
- * from zero, except if all negative values become the same byte.
+ * Scales accumulators. The upper 32 bits of the 64-bit product 2 * acc * multiplier are acc *
+ * multiplier / 2^31. The rounding terms add half a unit in the last place of the upper half, and
+ * half a unit in the last place of the shifted result. Negative ties are rounded away from zero,
+ * except if all negative values become the same byte.
  */
 static inline ALWAYS_INLINE NN_TARGET_AVX512 __m512i q8_scaled(__m512i acc,
 							       const struct q8_scale *s,

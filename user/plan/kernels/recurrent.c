@@ -98,7 +98,7 @@ void nn_recurrent_pack(const struct nn_run *r, const struct nn_ready *ready,
 /* The arrays of one execution in its scratch memory. */
 struct work {
 	float *products;		/* products of the inputs: [chunk, batch, gates, units] */
-	float *more;			/* products of the auxiliary input, like `products` */
+	float *more;			/* like `products`, but for the auxiliary input */
 	float *gates;			/* [batch, gates, units] */
 	float *hidden[2];		/* [batch, outputs] */
 };
@@ -145,7 +145,10 @@ void nn_combine_f32(const struct nn_isa *isa, enum nn_binary operation, const fl
 	isa->binary_f32(&f);
 }
 
-/* A product of rows and the packed weights of all gates, divided into blocks of columns. */
+/*
+ * A multiplication of rows by the packed weights of all gates; each task computes a block of
+ * columns.
+ */
 struct product {
 	const struct nn_isa *isa;
 	const struct nn_recurrent *l;

@@ -45,7 +45,7 @@ struct nn_recurrent {
 	uint32_t state;			/* index of the input that is the state before step 0 */
 	bool backward;
 	bool is_alone;			/* the operation has only one cell */
-	bool single;	/* the layer has one step, and its state is not an output sequence */
+	bool single;	/* the layer has one step, and writes no output sequence */
 	bool packs;			/* each execution packs the weights */
 	/* the output's index, the first column to write, and the number of columns of the output */
 	uint32_t out;

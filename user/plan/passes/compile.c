@@ -367,7 +367,7 @@ static void find_lifetimes(struct compiled *c)
 	}
 }
 
-/* Removes temporaries that no step accesses from the arena. */
+/* Removes from the arena all temporaries that no step accesses. */
 static void drop_untouched(struct compiled *c, uint32_t operands)
 {
 	for (uint32_t i = 0; i < operands; i++)

@@ -26,7 +26,7 @@ struct context {
 	const void **kernel_inputs;
 	void **kernel_outputs;
 	char *scratch;			/* scratch memory of each thread */
-	void *packed;			/* packed weights of the running step, unless constants */
+	void *packed;			/* packed weights of the running step, if not constant */
 	const struct nn_attributes *attributes;	/* of the execution */
 	struct nn_times *times;		/* where times of operations are recorded, or NULL */
 	/* scratch memory of reference kernels, enlarged as needed */

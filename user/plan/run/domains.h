@@ -14,7 +14,7 @@ struct domain {
 	uint32_t package;		/* bits of all domains in the package of this domain */
 };
 
-/* The domains of all CPUs. The user of the structure frees `of` with free(). */
+/* The domains of all CPUs. The caller frees the member `of` with free(). */
 struct domains {
 	uint32_t num_cpus;
 	uint32_t count;

@@ -32,8 +32,8 @@ struct heap *heaps_get(struct heaps *heaps);
 void heaps_put(struct heaps *heaps, struct heap *heap);
 
 /*
- * Returns the total size of all heaps in bytes. A heap in use counts with its size at the beginning
- * of the execution.
+ * Returns the total size of all heaps in bytes. For a heap in use, the total includes the heap's
+ * size at the beginning of the execution.
  */
 uint64_t heaps_bytes(const struct heaps *heaps);
 

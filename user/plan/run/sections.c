@@ -65,7 +65,7 @@ struct sections {
 	_Atomic(uint64_t) runs;		/* executions, ever */
 	_Atomic(uint64_t) made;		/* plans, ever */
 	_Atomic(uint64_t) bytes;	/* memory of all cached plans, without shared weights */
-	uint64_t limit;			/* limit of `bytes` plus the shared weights */
+	uint64_t limit;			/* limit for the sum of `bytes` and shared weights */
 };
 
 struct section {
@@ -77,7 +77,7 @@ struct section {
 	uint32_t first;			/* operations */
 	uint32_t count;
 	uint32_t *inputs;	/* operands that the section reads but does not write */
-	uint32_t *outputs;		/* operands that the section writes and later steps read */
+	uint32_t *outputs;		/* operands written here and read by later steps */
 	uint32_t num_inputs;
 	uint32_t num_outputs;
 	/* number of cache misses to interpret before the next plan is made */
@@ -415,7 +415,7 @@ void sections_free(struct nn_plan *plan)
 
 /* ---- A plan for a set of shapes ---- */
 
-/* Adds an operand that operations of the section use to the section's model. */
+/* Adds to the section's model an operand that operations of the section use. */
 static void take_operand(const struct section *s, struct shaped *shaped, uint32_t operand)
 {
 	if (shaped->operands[operand].consumers++)
@@ -565,8 +565,8 @@ static bool is_wanted(const struct section *s, const struct slot *slot)
 }
 
 /*
- * Returns whether the plan of a slot may be freed. The last plan that a section used stays while
- * executions use the section, because otherwise each execution would make the plan again.
+ * Returns whether the plan of a slot may be freed. The last plan that a section used stays cached
+ * while executions use the section, because otherwise each execution would make the plan again.
  */
 static bool may_go(const struct section *s, const struct slot *slot)
 {

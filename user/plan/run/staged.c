@@ -12,7 +12,7 @@
 #include "plan/compiled.h"
 #include "plan/internal.h"
 
-/* The caller's execution, and a copy with other arguments, which the plan runs. */
+/* The caller's execution, and a copy with other arguments; the plan runs the copy. */
 struct staged {
 	struct nn_execution *e;
 	struct nn_execution copy;

@@ -34,7 +34,7 @@ static const struct nn_arg *caller_memory(const struct frame *f, uint32_t operan
 
 /*
  * Returns whether an input must be copied before the operation runs. Memory of other processes is
- * copied because it could change between the shape rule and the kernel.
+ * copied because it could change between shape inference and the kernel.
  */
 static bool needs_copy(const struct step *step, uint32_t input, const struct value *v)
 {
@@ -257,7 +257,7 @@ static enum nn_status set_inputs(struct frame *f, const struct value *inputs)
 }
 
 /*
- * Uses dimensions of outputs that the caller's arguments specify, because the model may leave
+ * Uses the output dimensions that the caller's arguments specify, because the model may leave
  * dimensions unspecified.
  */
 static void set_output_dims(struct frame *f)

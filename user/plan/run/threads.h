@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads of this process that share the work of executions. With the caller's thread, there is
- * one thread for each CPU that the process may keep busy, at most 256, for any number of
- * executions.
+ * The threads of this process that share the work of executions. All executions share one set of
+ * threads: with the caller's thread, one for each CPU that the process may keep busy, at most 256.
  */
 #ifndef NN_PLAN_THREADS_H
 #define NN_PLAN_THREADS_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tunes a compiled plan that runs often, in two phases. The first phase measures each step on all
- * threads and on one thread, and proposes the number that is usually faster. The proposed numbers
- * of threads can make the plan slower nevertheless, because idle threads fall asleep during steps
- * on one thread. The second phase runs the whole plan with and without the proposed numbers of
- * threads, and keeps the proposal only if the plan becomes faster by more than chance explains. The
- * plan is tuned again later, because other programs may have used the CPUs during tuning.
+ * threads and on one thread, and proposes the number of threads that is usually faster. The
+ * proposed numbers of threads can make the plan slower, because idle threads fall asleep during
+ * steps on one thread. The second phase runs the whole plan with and without the proposed numbers
+ * of threads, and keeps the proposal only if the plan becomes faster by more than chance explains.
+ * The plan is tuned again later, because other programs may have used the CPUs during tuning.
  */
 #include <stdlib.h>
 

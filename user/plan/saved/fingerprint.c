@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fingerprint covers everything that a saved plan depends on, except the model: the CPU, the
- * operations of extensions, and the sources of this build. Each of the three parts may influence a
- * layout in saved plans, or a result.
+ * The fingerprint covers everything that a saved plan depends on, except for the model. The parts
+ * of the fingerprint are the CPU, the operations of extensions, and the sources of this build. Each
+ * part of the fingerprint may influence a layout in saved plans, or a result.
  */
 #include <stdatomic.h>
 #include <string.h>

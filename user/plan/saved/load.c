@@ -84,7 +84,7 @@ static enum nn_status check_determining(const struct nn_model *model, struct nn_
 	return NN_OK;
 }
 
-/* Decodes and checks the model in a model part that holds the wire form of a model. */
+/* Decodes and checks a model whose wire form is in the model part. */
 static enum nn_status read_model(const struct saved_header *h, const void *model, const void *data,
 				 struct nn_model **out, struct nn_error *err)
 {

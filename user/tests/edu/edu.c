@@ -278,8 +278,8 @@ static void test_too_large(void **state)
 }
 
 /*
- * The client shortens a file before the device maps the file, and a second file while the device
- * uses the file.
+ * The client shortens one file before the device maps the file, and shortens a second file while
+ * the device uses the second file.
  */
 static void test_truncated(void **state)
 {
@@ -349,7 +349,7 @@ static pid_t start_client(int fd)
 	_exit(1);
 }
 
-/* Returns how many bytes of the file that is mapped at `at` the device has copied so far. */
+/* Returns how many bytes the device has copied so far; the file with the copy is mapped at `at`. */
 static uint32_t moved(const uint8_t *at)
 {
 	uint32_t n = 0;
@@ -451,8 +451,8 @@ static void *keep_busy(void *data)
 }
 
 /*
- * Unbinding the device's driver ends the engine and the engine's executions; no test can follow.
- * The write() that unbinds the driver returns once the engine has closed the device.
+ * Unbinding the device's driver ends the engine and the engine's executions, so this test must run
+ * last. The write() that unbinds the driver returns once the engine has closed the device.
  */
 static void test_unbind(void **state)
 {

@@ -99,8 +99,8 @@ static void test_unmapped(void **state)
 }
 
 /*
- * Without bus mastering, the device can neither access memory nor raise interrupts; after a reset,
- * the device can do both.
+ * Without bus mastering, the device can neither access memory nor raise interrupts; a reset makes
+ * memory accesses and interrupts possible again.
  */
 static void test_stopped(void **state)
 {
