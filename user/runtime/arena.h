@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory for the arrays of models, plans and steps. Each array is allocated separately, and all
- * arrays are freed together.
+ * Memory for the arrays of models, plans and steps. Each array of an arena is allocated separately,
+ * and all arrays are freed together.
  */
 #ifndef NN_RUNTIME_ARENA_H
 #define NN_RUNTIME_ARENA_H

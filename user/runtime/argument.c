@@ -11,7 +11,7 @@
 #include "runtime/memory_desc.h"
 #include "runtime/operand.h"
 
-/* State while an argument is checked. */
+/* State of the check of an argument. */
 struct checking {
 	const ANeuralNetworksExecution *execution;
 	const struct argument *argument;

@@ -12,7 +12,7 @@
 #include "runtime/log.h"
 #include "runtime/operand.h"
 
-/* The costs of one device. */
+/* The costs of executing subgraphs on one device. */
 struct costs {
 	const struct nn_model *model;
 	const struct nn_device_info *info;
@@ -96,7 +96,7 @@ static bool is_for_cpu(const struct nn_subgraph *subgraph, const struct nn_opera
 	       has_unknown_size(subgraph, operation);
 }
 
-/* State while a device is searched for an operation. */
+/* State of the search for an operation's device. */
 struct choice {
 	double cost;		/* lowest cost so far; INFINITY before a device is found */
 	bool settled;		/* the CPU was chosen, so costs no longer matter */

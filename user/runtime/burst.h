@@ -17,7 +17,7 @@ struct ANeuralNetworksBurst {
 	/* Only the thread that holds the burst's lock uses the following fields. */
 	/* The request of each step, with a channel if the step's device has one. */
 	struct request *requests;
-	ANeuralNetworksMemory *temporaries;	/* NULL until an execution needs temporaries */
+	ANeuralNetworksMemory *temporaries;	/* memory; NULL until needed */
 	struct arena arena;
 };
 

@@ -19,7 +19,7 @@
 #include "plan/run/pages.h"
 #include "plan/run/threads.h"
 
-enum { MODEL, DATA };		/* number of files of an entry */
+enum { MODEL, DATA };		/* index of a file in a cache entry */
 
 #define MAGIC UINT64_C(0x3265686361636e6e)	/* "nncache2" */
 

@@ -410,7 +410,7 @@ int ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput(
 }
 
 /*
- * Indexes supported[] by the order in which the application added the operations, which differs
+ * Reorders supported[] to the order in which the application added the operations, which differs
  * from the order in the graph.
  */
 static int get_supported(const ANeuralNetworksModel *model,

@@ -32,7 +32,7 @@ static struct {
 	pthread_mutex_t lock;
 	uint64_t pause_ns;
 	uint64_t next_ns;
-	uint32_t process;		/* handle_process() at the last search */
+	uint32_t process;		/* result of handle_process() at the last search */
 	struct nn_error missing;	/* reason why the first search found no device */
 } list = { .once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -113,7 +113,7 @@ static void open_devices(void)
 
 /*
  * Searches for accelerators if the pause after the last search is over. If no accelerator is known,
- * the function also searches if `at_once` is set, or if a forked child has not searched yet.
+ * find_devices() also searches if `at_once` is set, or if a forked child has not searched yet.
  */
 static void find_devices(bool at_once)
 {
@@ -163,8 +163,8 @@ const char *device_missing(void)
 }
 
 /*
- * This function must not search for devices, because `index` refers to the list that device_count()
- * counted.
+ * The function device_at() must not search for devices, because `index` refers to the list that
+ * device_count() counted.
  */
 const ANeuralNetworksDevice *device_at(uint32_t index)
 {

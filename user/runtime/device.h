@@ -48,7 +48,7 @@ struct request {
 	struct channel *channel;		/* channel of a burst, or NULL */
 	struct trace_run *trace;	/* receives the times from the device, or NULL */
 
-	/* The following members are results of the execution. */
+	/* The members from `shapes` on are results of the execution. */
 	struct nn_output_shape *shapes;		/* [num_outputs] */
 	bool shapes_known;
 	uint64_t on_device_us;			/* NNA_TIME_NONE: unknown */
@@ -86,7 +86,7 @@ struct device_ops {
 			     bool *supported, struct nn_error *err);
 	/*
 	 * Prepares a graph, and also saves it if `cache` is not NULL. If saving the graph fails,
-	 * the call nevertheless succeeds.
+	 * the preparation nevertheless succeeds.
 	 */
 	int (*prepare)(const ANeuralNetworksDevice *device, const struct graph *graph,
 		       const struct prepare_options *options, const struct nna_cache *cache,
@@ -142,9 +142,9 @@ struct device_ops {
 struct accel_handle;
 
 /*
- * The description that a device gives of its properties. A description is never changed or freed,
- * because applications have pointers into the description. If another engine begins to serve the
- * device, a newer description is added to the list.
+ * A device's description of its own properties. A description is never changed or freed, because
+ * applications have pointers into the description. If another engine begins to serve the device, a
+ * newer description is added to the list.
  */
 struct device_facts {
 	struct device_facts *older;

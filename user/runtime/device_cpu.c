@@ -81,8 +81,8 @@ static void cpu_free(struct prepared *prepared)
 }
 
 /*
- * Ends the CPU's accesses to the first `count` memories of constants. Returns `result` if `result`
- * is an error.
+ * Ends the CPU's accesses to the first `count` memories of constants. Returns `result`, or if
+ * `result` is no error, the first error of an access's end.
  */
 static int end_pools(const struct cpu_prepared *cpu, const struct graph *graph, uint32_t count,
 		     int result, struct nn_error *err)
@@ -101,9 +101,8 @@ static int end_pools(const struct cpu_prepared *cpu, const struct graph *graph, 
 }
 
 /*
- * Begins the CPU's accesses to the memories of constants. Constants do not change any more. The
- * accesses to constants may therefore end when the plan is made, although the plan reads the
- * constants later.
+ * Begins the CPU's accesses to the memories of constants. The accesses end when the plan is made,
+ * although the plan reads the constants later, because constants do not change any more.
  */
 static int begin_pools(struct cpu_prepared *cpu, const struct graph *graph, struct nn_error *err)
 {

@@ -919,7 +919,7 @@ static struct accel_prepared *accel_of(const struct prepared_role *role)
 	return (struct accel_prepared *)role->prepared;
 }
 
-/* Returns whether an earlier role belongs to the same prepared model. */
+/* Returns whether a role before roles[index] belongs to the same prepared model. */
 static bool is_repeated(const struct prepared_role *roles, uint32_t index)
 {
 	uint32_t i = 0;

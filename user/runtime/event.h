@@ -11,7 +11,10 @@ struct ANeuralNetworksEvent {
 	int fence;	/* fd of a sync_file, or of an execution's file from the kernel, or -1 */
 	uint32_t process;	/* result of handle_process() when the event was made */
 	const ANeuralNetworksDevice *device;	/* device of `execution`, if `fence` is its file */
-	/* Execution of the event; NULL after its end was recorded. Protected by the lock. */
+	/*
+	 * Execution of the event; NULL after the execution's end was recorded. The event's lock
+	 * protects this field.
+	 */
 	ANeuralNetworksExecution *execution;
 	pthread_t thread;		/* thread that runs the execution, if there is no fence */
 	atomic_uint references;	/* number of references: application, execution, dependents */
@@ -37,7 +40,8 @@ int event_start_execution(ANeuralNetworksExecution *execution,
 
 /*
  * Starts an execution on its device if the device can wait for all dependencies and can read all
- * inputs. If the device cannot wait or read, a thread runs the execution.
+ * inputs. If the device cannot wait for the dependencies or read the inputs, a thread runs the
+ * execution.
  */
 int event_start_fenced(ANeuralNetworksExecution *execution,
 		       const ANeuralNetworksEvent *const *dependencies, uint32_t count,

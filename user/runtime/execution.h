@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Executions: the arguments of a compilation, the state of a run, and its results. */
+/* Executions: the arguments of a compilation, the state of a run, and the run's results. */
 #ifndef NN_RUNTIME_EXECUTION_H
 #define NN_RUNTIME_EXECUTION_H
 

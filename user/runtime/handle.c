@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A process's handle of an accelerator. A forked child opens a handle of its own. */
+/* A process's handle of an accelerator. A forked child opens its own handle of the accelerator. */
 #include "runtime/handle.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@
 
 /*
  * Number of forks from the original process to this process. Only the single thread of a new child
- * writes the number.
+ * writes the number of forks.
  */
 static atomic_uint forks;
 

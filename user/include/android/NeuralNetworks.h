@@ -48,7 +48,7 @@ int ANeuralNetworks_getDeviceCount(uint32_t *numDevices);
 int ANeuralNetworks_getDevice(uint32_t devIndex, ANeuralNetworksDevice **device);
 
 /*
- * Return the name, the version, the DeviceTypeCode and the FeatureLevelCode. The strings stay valid
+ * Return a device's name, version, DeviceTypeCode and FeatureLevelCode. Name and version stay valid
  * for the life of the process.
  */
 int ANeuralNetworksDevice_getName(const ANeuralNetworksDevice *device, const char **name);
@@ -102,10 +102,10 @@ void ANeuralNetworksMemory_free(ANeuralNetworksMemory *memory);
 
 /*
  * A description of a memory lists its roles: the inputs and outputs of finished compilations that
- * will use it. All roles of a description have the same type and shape. `frequency` in (0, 1] is a
- * hint how often the role is used. BAD_DATA: a role is repeated, a role's type or shape differs
- * from the other roles', or an index is out of range. A description needs at least one role before
- * it can be finished.
+ * will use the memory. All roles of a description have the same type and shape. `frequency` in (0,
+ * 1] is a hint how often the role is used. BAD_DATA: a role is repeated, a role's type or shape
+ * differs from the other roles', or an index is out of range. A description without roles cannot be
+ * finished.
  */
 int ANeuralNetworksMemoryDesc_create(ANeuralNetworksMemoryDesc **desc);
 int ANeuralNetworksMemoryDesc_addInputRole(ANeuralNetworksMemoryDesc *desc,
@@ -214,8 +214,8 @@ int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilatio
 					  const char *cacheDir, const uint8_t *token);
 
 /*
- * Set a PreferenceCode and a PriorityCode. BAD_DATA: the given value is not a PreferenceCode or
- * PriorityCode.
+ * Set a compilation's PreferenceCode or PriorityCode. BAD_DATA: the given value is not a
+ * PreferenceCode or PriorityCode.
  */
 int ANeuralNetworksCompilation_setPreference(ANeuralNetworksCompilation *compilation,
 					     int32_t preference);
@@ -363,8 +363,8 @@ int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetwork
 
 /*
  * Returns a duplicate of an event's sync_file, which the caller closes. BAD_DATA (and fd -1): the
- * event has no sync_file; events of executions on the CPU never have one. An error other than
- * BAD_DATA means that memory or fds ran out; the call may be repeated.
+ * event has no sync_file; events of executions on the CPU never have a sync_file. An error other
+ * than BAD_DATA means that memory or fds ran out; the call may be repeated.
  */
 int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent *event, int *sync_fence_fd);
 

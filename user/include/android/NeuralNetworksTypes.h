@@ -26,7 +26,7 @@ typedef enum {
 	ANEURALNETWORKS_INT32 = 1,			/* scalar */
 	ANEURALNETWORKS_UINT32 = 2,			/* scalar */
 	ANEURALNETWORKS_TENSOR_FLOAT32 = 3,
-	ANEURALNETWORKS_TENSOR_INT32 = 4,		/* scale > 0 only for biases */
+	ANEURALNETWORKS_TENSOR_INT32 = 4,		/* scale > 0 only if the tensor is a bias */
 	ANEURALNETWORKS_TENSOR_QUANT8_ASYMM = 5,	/* uint8, scale > 0, zero point 0..255 */
 	ANEURALNETWORKS_BOOL = 6,			/* scalar byte; 0 means false */
 	ANEURALNETWORKS_TENSOR_QUANT16_SYMM = 7,	/* int16, scale > 0, zero point 0 */

@@ -107,7 +107,7 @@ int AHardwareBuffer_allocate(const AHardwareBuffer_Desc *desc, AHardwareBuffer *
 void AHardwareBuffer_acquire(AHardwareBuffer *buffer);
 void AHardwareBuffer_release(AHardwareBuffer *buffer);
 
-/* Returns the description, with the stride of the buffer. */
+/* Returns a buffer's description, which includes the buffer's stride. */
 void AHardwareBuffer_describe(const AHardwareBuffer *buffer, AHardwareBuffer_Desc *outDesc);
 
 /* Returns 1 if AHardwareBuffer_allocate() would accept the description, otherwise 0. */
@@ -116,7 +116,7 @@ int AHardwareBuffer_isSupported(const AHardwareBuffer_Desc *desc);
 /*
  * Begins an access of the CPU, which AHardwareBuffer_unlock() must end. Waits for other drivers'
  * fences and for `fence` (-1: none), and closes `fence`. `usage` is CPU_READ, CPU_WRITE or both.
- * The returned address is the start of the buffer, wherever `rect` (NULL: all) begins.
+ * The returned address is the start of the whole buffer, not the start of `rect` (NULL: all).
  * AHardwareBuffer_lockPlanes() returns the addresses of Y, Cb and Cr of an image with several
  * planes.
  */

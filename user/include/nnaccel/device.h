@@ -25,7 +25,7 @@ enum nn_device_type {
 
 /* The way in which a device reads and writes the memory of arguments. */
 enum nn_device_memory {
-	NN_DEVICE_MEMORY_UNTOLD = 0,	/* the engine does not report the kind */
+	NN_DEVICE_MEMORY_UNTOLD = 0,	/* the engine does not report the kind of access */
 	NN_DEVICE_MEMORY_DMA_BUF = 1,	/* the device imports dma-bufs */
 	NN_DEVICE_MEMORY_ADDRESS = 2,	/* the device imports memory by address */
 	NN_DEVICE_MEMORY_COPIED = 3,	/* the CPU copies from and to memory of the device */

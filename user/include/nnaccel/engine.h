@@ -13,8 +13,8 @@
  * Structs that the engine fills in have a size field, so that a newer library accepts the structs
  * of older engines. A newer library may add fields at the end of structs that the library fills in.
  * Structs in arrays (struct nn_arg, struct nn_output_shape, struct nna_engine_role) never grow.
- * Several threads may call the engine's functions at the same time. A function of the engine that
- * fails returns nn_fail(), and the client sees the reason that nn_fail() got.
+ * Several threads may call the engine's functions at the same time. If a function of the engine
+ * fails, it returns nn_fail() with a reason, which the client sees.
  */
 #ifndef NNACCEL_ENGINE_H
 #define NNACCEL_ENGINE_H
@@ -40,7 +40,7 @@ struct nna_engine_preparation {
 	uint32_t priority;	/* priority of the model's executions: 0 low, 1 medium, 2 high */
 	bool may_be_put_off;		/* compiling may be deferred to the first execution */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
-	const struct nn_attributes *attributes;	/* or NULL; valid until the model's release */
+	const struct nn_attributes *attributes;	/* may be NULL; valid until the model's release */
 	uint64_t reserved[2];		/* private; for nna_engine_progress() */
 };
 
@@ -79,8 +79,8 @@ struct nna_engine_part {
  * The saved form of a prepared model, with a part for each cache file of the engine. The model
  * parts hold everything that controls an execution. The library stores the hash of the model parts
  * durably, and calls `load` only with model parts that have this hash. The data parts hold values
- * that the owner of the cache files may change. Any part except the first may be empty. If all
- * parts are empty, the model cannot be saved yet.
+ * that the owner of the cache files may change. Any part of an image except the first may be empty.
+ * If all parts of an image are empty, the model cannot be saved yet.
  */
 struct nna_engine_image {
 	struct nna_engine_part model[NNA_ENGINE_MAX_CACHE_FILES];	/* the engine's memory */
@@ -135,13 +135,13 @@ struct nna_engine_region {
 
 /*
  * An engine's own executor of bursts, which itself keeps a client's memory mapped, like the HAL's
- * IBurstExecutorWithCache. Without such an executor, the library keeps clients' memory mapped and
- * executes the prepared model. Calls for one executor do not overlap, except that `remove` may
- * overlap with any other call except `execute`.
+ * IBurstExecutorWithCache. Without an executor of the engine, the library keeps clients' memory
+ * mapped and executes the prepared model. Calls for one executor do not overlap, except that
+ * `remove` may overlap with any other call except `execute`.
  */
 struct nna_engine_burst {
 	uint32_t size;			/* sizeof(struct nna_engine_burst) */
-	/* Creates an executor; may fail, like begin_burst of the engine. */
+	/* Creates an executor for a burst; may fail, like nna_engine.begin_burst. */
 	enum nn_status (*create)(const struct nna_engine *engine, void *prepared, void **executor,
 				 struct nn_error *err);
 	void (*destroy)(void *executor);
@@ -151,7 +151,7 @@ struct nna_engine_burst {
 	/* Returns false if the slot must be added (again) before the next execution. */
 	bool (*is_cached)(void *executor, uint32_t slot);
 	/*
-	 * Called when the client has freed the slot. The slot's memory is unmapped after this call.
+	 * Called when the client has freed the slot. After `remove`, the slot's memory is unmapped.
 	 */
 	void (*remove)(void *executor, uint32_t slot);
 	/*
@@ -218,8 +218,8 @@ enum nna_engine_file_use {
 
 /*
  * A file that clients' processes use, such as a driver's node. The library opens the file as the
- * engine's user before the process is sandboxed. The process may make only those calls on the file
- * that this structure names.
+ * engine's user before the process is sandboxed. The process may make only the calls that `use` and
+ * `requests` allow on the file.
  */
 struct nna_engine_file {
 	uint32_t size;			/* sizeof(struct nna_engine_file) */
@@ -302,8 +302,8 @@ struct nna_engine {
 							uint32_t *count);
 	/*
 	 * Checks a model. If check_model is NULL, the library only checks that the device has the
-	 * model's extensions. If check_model is set, check_model must check these extensions and
-	 * the extension data of operands.
+	 * model's extensions. If check_model is set, check_model must check the model's extensions
+	 * and the extension data of operands.
 	 */
 	enum nn_status (*check_model)(const struct nna_engine *engine, const struct nn_model *model,
 				      struct nn_error *err);
@@ -375,10 +375,10 @@ struct nna_engine {
 	/*
 	 * Prepares a model from its saved parts: a model part for each model cache file, and a data
 	 * part for each data cache file. The memory of each model part comes from malloc() and
-	 * belongs to the engine, which must also free it if load() fails. The model parts have the
-	 * bytes that this engine saved. The memory of data parts is read-only, outlives *prepared,
-	 * and may change at any time. Returns NN_GENERAL_FAILURE if the parts do not belong to one
-	 * saved model.
+	 * belongs to the engine, which must free this memory even if load() fails. The model parts
+	 * have the bytes that this engine saved. The memory of data parts is read-only, outlives
+	 * *prepared, and may change at any time. Returns NN_GENERAL_FAILURE if the parts do not
+	 * belong to one saved model.
 	 */
 	enum nn_status (*load)(const struct nna_engine *engine, const struct nna_engine_part *model,
 			       const struct nna_engine_part *data,
@@ -435,15 +435,15 @@ struct nna_engine {
 	 * takes_device_memory says that clients may use memory that no CPU maps. If
 	 * takes_device_memory is true, threads must serve clients, or processes with
 	 * NNA_ENGINE_MAY_USE_DRIVERS. An argument's address in device memory is only for
-	 * nna_engine_region_of() and nna_engine_region_file(); an access to the address faults. So
-	 * `execute` must check a region's is_device_memory before it accesses the region.
+	 * nna_engine_region_of() and nna_engine_region_file(); an access to the address faults.
+	 * Before `execute` accesses a region, it must check the region's is_device_memory.
 	 */
 	bool takes_device_memory;
 	/*
-	 * The numbers of cache files of each kind in a client's cache entry, up to
-	 * NNA_ENGINE_MAX_CACHE_FILES. If model_cache_files and data_cache_files are both 0, a cache
-	 * entry has one file of each kind. The hash of a cache entry without model files is the
-	 * hash of the data files.
+	 * The numbers of model files and of data files in a client's cache entry, up to
+	 * NNA_ENGINE_MAX_CACHE_FILES each. If model_cache_files and data_cache_files are both 0, a
+	 * cache entry has one model file and one data file. The hash of a cache entry without model
+	 * files is the hash of the data files.
 	 */
 	uint32_t model_cache_files;
 	uint32_t data_cache_files;
@@ -453,11 +453,11 @@ struct nna_engine {
 	/*
 	 * only_devices says that only devices access the memory of arguments and buffers, by
 	 * nna_engine_region_file(). With only_devices the kernel moves no bytes of arguments and
-	 * buffers between CPU and devices (NNACCEL_ATTACH_DEVICES). So `execute` and the functions
-	 * of `buffers` must not touch clients' memory, except between two DMA_BUF_IOCTL_SYNC on the
-	 * memory's file of nna_engine_region_file(). The CPU copies images whose rows have gaps.
-	 * With only_devices, the CPU's copies of images may be wrong on devices that are not
-	 * coherent.
+	 * buffers between CPU and devices (NNACCEL_ATTACH_DEVICES). With only_devices, `execute`
+	 * and the functions of `buffers` must not touch clients' memory, except between two
+	 * DMA_BUF_IOCTL_SYNC on the memory's file of nna_engine_region_file(). The CPU copies
+	 * images whose rows have gaps. With only_devices, the CPU's copies of images may be wrong
+	 * on devices that are not coherent.
 	 */
 	bool only_devices;
 	/*
@@ -467,20 +467,21 @@ struct nna_engine {
 	 */
 	const char *store_identity;
 	/*
-	 * The hardware behind the engine, or NULL. sysfs links the hardware to the engine's device.
-	 * When the hardware loses its driver, the engine and its sessions end. The library reads
-	 * `hardware` when the engine registers: after `start` if threads serve clients.
+	 * The hardware that the engine drives, or NULL. Links in sysfs connect the hardware and the
+	 * engine's device. When the hardware loses its driver, the engine and its sessions end. The
+	 * library reads `hardware` when the engine registers: after `start` if threads serve
+	 * clients.
 	 */
 	const struct nna_engine_hardware *hardware;
 	/* Permissions of clients' processes: a set of enum nna_engine_permission, or 0 for none. */
 	uint32_t permissions;
 	/*
 	 * With takes_fences, the library calls `execute` before the hardware's fences that the
-	 * execution depends on have signalled (NNACCEL_ATTACH_FENCES). So one device can wait for
+	 * execution depends on have signalled (NNACCEL_ATTACH_FENCES), so one device can wait for
 	 * another device. `execute` gets the fences from nna_engine_dependencies(), and the engine
 	 * or its device waits for the fences. The use of takes_fences needs only_devices and, in
-	 * clients' processes, NNA_ENGINE_MAY_USE_DRIVERS. Without NNA_ENGINE_MAY_USE_DRIVERS the
-	 * kernel waits for the fences.
+	 * clients' processes, NNA_ENGINE_MAY_USE_DRIVERS. For processes without
+	 * NNA_ENGINE_MAY_USE_DRIVERS the kernel waits for the fences.
 	 */
 	bool takes_fences;
 };
@@ -501,13 +502,12 @@ bool nna_engine_progress(const struct nna_engine_preparation *how, uint32_t thou
 
 /*
  * Replaces a prepared model of prepare() or load() by a better form of the same model. Any thread
- * may call nna_engine_replace(), also while executions run. Executions that began
- * before the call use the replaced form. The library releases the replaced form after the last of
- * these executions. A burst with the engine's
- * own executor keeps the model's old form. If the library itself had cached the model's old form,
- * the library caches the better form instead. When a client's cache files are next written, they
- * get the better form of the model. Returns false and changes nothing if the model is gone or
- * memory runs out.
+ * may call nna_engine_replace(), also while executions run. Executions that began before the call
+ * use the replaced form. The library releases the replaced form after the last execution that uses
+ * the replaced form. A burst with the engine's own executor keeps the model's old form. If the
+ * library itself had cached the model's old form, the library caches the better form instead. The
+ * next time that a client's cache files are written, the better form is written. Returns false and
+ * changes nothing if the model is gone or memory runs out.
  */
 bool nna_engine_replace(void *prepared, void *better);
 
@@ -588,10 +588,10 @@ int nna_engine_gone_file(struct nna_engine_execution *execution);
 
 /*
  * Returns a dma-buf of exactly the memory of nna_engine_region_of(), which another driver can
- * import. The dma-buf is writable if the region is, and is revoked when the client or its memory is
- * gone. The caller closes the dma-buf. Returns -1 with errno on failure: EOPNOTSUPP if the memory
- * is a file's, which can only be mapped, or if the module is too old. EPERM means that a process
- * without NNA_ENGINE_MAY_USE_DRIVERS serves the client.
+ * import. The dma-buf is writable if the region is writable, and is revoked when the client or its
+ * memory is gone. The caller closes the dma-buf. Returns -1 with errno on failure: EOPNOTSUPP if
+ * the memory belongs to a file, which can only be mapped, or if the module is too old. EPERM means
+ * that a process without NNA_ENGINE_MAY_USE_DRIVERS serves the client.
  */
 int nna_engine_region_file(struct nna_engine_execution *execution, const void *data);
 
@@ -600,16 +600,16 @@ int nna_engine_region_file(struct nna_engine_execution *execution, const void *d
  * After nna_engine_end_with_fence() the engine must still call nna_engine_end() with NN_OK, after
  * it has set the outputs' shapes. On success the library owns the sync_file, and the fence's driver
  * enforces the deadlines. Returns false if the engine itself has to wait for the fence. The engine
- * has to wait in a burst, before a copy of an image, if sync_file is negative, or in a process
- * without NNA_ENGINE_MAY_USE_DRIVERS.
+ * itself has to wait in a burst, before the library copies an image, if sync_file is negative, or
+ * in a process without NNA_ENGINE_MAY_USE_DRIVERS.
  */
 bool nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_file);
 
 /*
  * Gets a sync_file that signals when all hardware that the execution depends on has finished. The
  * sync_file combines the sync_files that the client named and the fences of the execution's memory.
- * The call sets *sync_file to -1 if the execution has no fence to wait for, without takes_fences,
- * and in bursts. The caller closes the sync_file.
+ * The function sets *sync_file to -1 if the execution has no fence to wait for, without
+ * takes_fences, and in bursts. The caller closes the sync_file.
  *
  * The engine must not touch the execution's memory before the sync_file signals. The engine must
  * end the execution after the sync_file has signalled, or by a fence that signals after the

@@ -61,7 +61,7 @@ bool nn_operand_is_specified(const struct nn_operand *operand);
  */
 bool nn_operand_merge_dims(struct nn_operand *operand, uint32_t rank, const uint32_t *dims);
 
-/* Returns whether type, scale, zero point and extra parameters are equal. */
+/* Returns whether two operands have equal types, scales, zero points and extra parameters. */
 bool nn_operand_same_type(const struct nn_operand *a, const struct nn_operand *b);
 
 /*

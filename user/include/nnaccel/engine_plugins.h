@@ -30,14 +30,15 @@ struct nna_engine_plugin_operation {
 	int32_t type;
 	const struct nnx_operation *descriptor;
 	const char *extension;		/* whose it is */
-	/* The plug-in's version: 64 bits of the hash of its file; 0 without a file. */
+	/* The plug-in's version: 64 bits of the hash of its file; 0 if it has no file. */
 	uint64_t version;
 };
 
 /*
  * Loads the plug-in at `path`, checks the whole plug-in and registers its extensions. If the result
- * is REFUSED or WAITS, `err` contains the reason. The parameters are those of load_plugin(). Only
- * one thread may call nna_engine_plugin_load(), before the first model is prepared.
+ * is REFUSED or WAITS, `err` contains the reason. The parameters are those of
+ * nna_engine.load_plugin. Only one thread may call nna_engine_plugin_load(), before the first model
+ * is prepared.
  */
 enum nna_engine_plugin nna_engine_plugin_load(const struct nna_engine *engine, const char *path,
 					      struct nn_error *err);

@@ -189,16 +189,16 @@ struct nnx_operation {
 	uint64_t value_inputs;
 
 	/*
-	 * Checks the signature: the numbers and types of inputs and outputs, and their known ranks
-	 * and dimensions. Values are NULL. Returns NNX_OK or NNX_INVALID_ARGUMENT.
+	 * Checks an operation's signature: the numbers and types of inputs and outputs, and their
+	 * known ranks and dimensions. Values are NULL. Returns NNX_OK or NNX_INVALID_ARGUMENT.
 	 */
 	enum nnx_status (*check)(struct nnx_call *call);
 
 	/*
-	 * Computes the shapes of outputs (and scale, zero_point) from the shapes of inputs. Only
-	 * scalars and the inputs in value_inputs have values. On entry, outputs have the shapes
-	 * that the model declares, with 0 for unknown dimensions. The function must not change a
-	 * dimension that the model declares.
+	 * Computes the shapes of outputs (and scale, zero_point) from the shapes of inputs. During
+	 * shape, only scalars and the inputs in value_inputs have values. On entry, outputs have
+	 * the shapes that the model declares, with 0 for unknown dimensions. The function must not
+	 * change a dimension that the model declares.
 	 */
 	enum nnx_status (*shape)(struct nnx_call *call);
 

@@ -36,7 +36,7 @@ typedef void nna_log_fn(void *context, enum nna_log_level level, const char *lin
  * call of nna_log_set(), NNACCEL_LOG sets the level ("none" to "info", default "error"). A wrong
  * value of NNACCEL_LOG is reported on stderr once. When nna_log_set() returns, other threads may
  * still run the previous function. The function `fn` must not call functions that log. A forked
- * child inherits its parent's function.
+ * child inherits its parent's log function.
  */
 void nna_log_set(nna_log_fn *fn, void *context, enum nna_log_level level);
 

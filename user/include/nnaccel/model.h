@@ -2,7 +2,7 @@
 /*
  * The structures that describe a model in memory. A model can be encoded into a flat wire format.
  * Code that receives a model after nn_model_check() can trust the model. The structures follow the
- * NN HAL 1.3 Model.
+ * structure Model of the NN HAL 1.3.
  */
 #ifndef NNACCEL_MODEL_H
 #define NNACCEL_MODEL_H
@@ -98,7 +98,7 @@ struct nn_operand {
 	int32_t type;			/* enum nn_type, or the code of an extension's type */
 	uint32_t lifetime;		/* enum nn_lifetime */
 	uint32_t rank;			/* 0: scalar, or a tensor of unknown rank */
-	/* 0 in the first `rank` entries: unknown; other entries are 0 */
+	/* A 0 in the first `rank` entries is an unknown dimension; further entries are 0. */
 	uint32_t dims[NN_MAX_RANK];
 	float scale;
 	int32_t zero_point;
@@ -118,7 +118,7 @@ struct nn_operation {
 
 struct nn_subgraph {
 	uint32_t num_operands;
-	uint32_t num_operations;	/* number of operations; their order is executable */
+	uint32_t num_operations;	/* number of operations, in executable order */
 	uint32_t num_inputs;
 	uint32_t num_outputs;
 	const struct nn_operand *operands;

@@ -7,12 +7,12 @@
  * may call functions at a time, also on one object. Destroy an object only after every other call
  * on this object has returned. Apart from the log, all state is in handles. A failing call writes
  * one line to `err`, and a successful call empties `err`; `err` may be NULL. A device may be closed
- * before the objects made from the device, which hold a reference to it.
+ * before objects that were made from it, because they hold references to the device.
  *
- * A later version may add fields to a structure whose first field is `size`. The caller sets `size`
- * to the size of the structure before the library reads or writes it. A call returns
- * NN_INVALID_ARGUMENT for a size that no release had, or if fields that only a newer library knows
- * are not 0. Structures without `size` never change.
+ * A later version may add fields to a structure whose first field is `size`. Before a call, the
+ * caller sets `size` to the size of the structure. A call returns NN_INVALID_ARGUMENT for a size
+ * that no release had, or if fields that only a newer library knows are not 0. Structures without
+ * `size` never change.
  */
 #ifndef NNACCEL_NNACCEL_H
 #define NNACCEL_NNACCEL_H
@@ -54,9 +54,9 @@ const char *nna_status_name(enum nn_status status);
  * access, or if the module's ABI differs.
  *
  * If path is a socket, the device works without the module, for tests: an engine started with
- * --direct serves it. A device without the module has no memory limits. Without the module there
- * are no fenced executions, io_uring, images or dma-bufs: calls for them return NN_GENERAL_FAILURE
- * or NN_INVALID_ARGUMENT.
+ * --direct serves the device. A device without the module has no memory limits. Without the module
+ * there are no fenced executions, io_uring, images or dma-bufs: calls for these features return
+ * NN_GENERAL_FAILURE or NN_INVALID_ARGUMENT.
  */
 enum nn_status nna_device_open(const char *path, struct nna_device **device,
 			       struct nn_error *err);
@@ -136,8 +136,8 @@ enum nn_status nna_device_get_context_info(struct nna_device *device,
 
 /*
  * The functions nna_memory_alloc() and nna_memory_import() make memory that the device can access.
- * Memory is reference-counted: it may be freed while a prepared model or an execution still uses
- * it. Freeing memory also releases its slots in bursts.
+ * Memory is reference-counted: callers may free memory that a prepared model or an execution still
+ * uses. Freeing memory also releases its slots in bursts.
  *
  * nna_memory_alloc() makes zeroed memory of the kernel module. nna_memory_import() makes memory
  * from a part of a dma-buf, memfd or regular file, at any offset. The caller still owns the fd, and
@@ -190,7 +190,7 @@ struct nna_format {
  * uses the image has offset 0 and length 0. The argument's value is the rows of all planes in
  * order, without padding; nna_memory_size() returns the size of this value. An image without
  * padding is used in place, without a copy. An image cannot hold constants (nna_prepare_model()
- * returns NN_GENERAL_FAILURE), and this library cannot map or export it. Returns
+ * returns NN_GENERAL_FAILURE), and this library cannot map or export an image. Returns
  * NN_INVALID_ARGUMENT for a size that the format cannot have, a stride shorter than a row, or rows
  * beyond the file. Returns NN_GENERAL_FAILURE for a fourcc or modifier that is not supported, or a
  * file that the device cannot access.
@@ -225,8 +225,8 @@ enum nn_status nna_get_supported_operations(struct nna_device *device,
 					    bool *supported, struct nn_error *err);
 
 /*
- * IDevice::getNumberOfCacheFilesNeeded: the number of files of each kind in an entry of the
- * compilation cache. If both numbers are 0, the engine has no index of saved models, and the
+ * IDevice::getNumberOfCacheFilesNeeded: the numbers of model files and data files in an entry of
+ * the compilation cache. If both numbers are 0, the engine has no index of saved models, and the
  * compilation cache is not used.
  */
 enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model_files,
@@ -235,7 +235,7 @@ enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model
 #define NNA_CACHE_TOKEN_SIZE 32
 
 /*
- * An entry of the compilation cache: the HAL's modelCache and dataCache handles and its token. The
+ * An entry of the compilation cache: the HAL's modelCache and dataCache handles and token. The
  * files belong to the caller and are open for reading and writing. While the library reads or
  * writes the files, it holds OFD locks on the files, with its own open file descriptions. A model
  * loaded from data files keeps these files locked for reading. If a program locks the files before
@@ -261,9 +261,9 @@ struct nna_cache {
 	 * Called on a thread of the library when an entry was saved after the prepared model was
 	 * returned, or when saving failed; may be NULL. An entry is saved after the first execution
 	 * (see not_saved), and again after many executions, with the engine's measurements.
-	 * `reason` says why saving failed, and is empty after success. For later saves, the library
-	 * duplicates the fds of the cache files. nna_prepared_model_free() waits until a running
-	 * deferred_saved() returns.
+	 * `reason` says why saving failed, and is empty after success. For deferred saves, the
+	 * library duplicates the fds of the cache files. nna_prepared_model_free() waits until a
+	 * running deferred_saved() returns.
 	 */
 	void (*deferred_saved)(void *data, const char *reason);
 	void *deferred_saved_data;
@@ -419,7 +419,7 @@ struct nna_output_shape {
 };
 
 struct nna_timing {
-	uint64_t on_device_us;		/* or NNA_TIME_NONE */
+	uint64_t on_device_us;		/* NNA_TIME_NONE if not measured */
 	uint64_t in_driver_us;
 };
 
@@ -430,7 +430,7 @@ struct nna_timing {
 struct nna_results {
 	uint32_t size;
 	struct nna_output_shape *shapes;	/* array of num_outputs entries */
-	/* number of outputs, or 0 unless the status is NN_OK or NN_OUTPUT_INSUFFICIENT_SIZE */
+	/* number of outputs; 0 if the status is neither NN_OK nor NN_OUTPUT_INSUFFICIENT_SIZE */
 	uint32_t *num_shapes;
 	struct nna_timing *timing;	/* NNA_TIME_NONE unless measured */
 };
@@ -527,7 +527,7 @@ struct nna_buffer_desc {
 	uint32_t dims[NN_MAX_RANK];
 };
 
-/* The models and roles of a buffer, and its dimensions (`desc` is NULL if they are unknown). */
+/* The models, roles and dimensions of a buffer (`desc` is NULL if the dimensions are unknown). */
 struct nna_buffer_roles {
 	uint32_t size;
 	uint32_t num_models;
@@ -592,7 +592,7 @@ enum nn_status nna_buffer_write(struct nna_buffer *buffer, const void *data, uin
 struct nna_burst_options {
 	uint32_t size;
 	uint32_t capacity;	/* number of datums in each ring, 0: 1024 */
-	int32_t spin_us;	/* maximum time a wait spins; 0: default, negative: no spin */
+	int32_t spin_us;	/* maximum spinning time of a wait; 0: default, negative: none */
 };
 
 /*

@@ -19,7 +19,7 @@ enum nn_status {
 	NN_MISSED_DEADLINE_PERSISTENT = 6,
 	NN_RESOURCE_EXHAUSTED_TRANSIENT = 7,
 	NN_RESOURCE_EXHAUSTED_PERSISTENT = 8,
-	/* The worker that served the call died. A worker itself never sends this status. */
+	/* The worker that served the call died. A worker itself never sends NN_DEAD_OBJECT. */
 	NN_DEAD_OBJECT = 9,
 	/* This process has too little memory for the call. */
 	NN_OUT_OF_MEMORY = 10,
@@ -29,9 +29,8 @@ enum nn_status {
 
 /*
  * The reason of a failure: one line without a newline. Each function of libnnaccel.so first empties
- * the structure. The structure is empty after a successful call, and contains the reason after a
- * failed call. The function nn_fail() does not overwrite a reason; if a call records several
- * reasons, the first reason stays.
+ * its struct nn_error, and writes the reason to it if the function fails. The function nn_fail()
+ * does not overwrite a reason; if a call records several reasons, the first reason stays.
  */
 struct nn_error {
 	char message[NN_MESSAGE_SIZE];

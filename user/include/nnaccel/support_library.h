@@ -169,7 +169,7 @@ typedef struct NnApiSLDriverImplFL5 {
 	 * Sets the cache files of a compilation by their fds; ANeuralNetworksCompilation_setCaching
 	 * sets a folder instead. The caller passes as many files of each kind as the compilation's
 	 * only device needs, open for reading and writing. The library duplicates the fds.
-	 * ANeuralNetworksCompilation_finish fills files that are empty. Returns BAD_DATA if the
+	 * ANeuralNetworksCompilation_finish fills empty cache files. Returns BAD_DATA if the
 	 * compilation is not for exactly one device, or if the number of files is wrong.
 	 */
 	int (*SL_ANeuralNetworksCompilation_setCachingFromFds)(

@@ -49,15 +49,15 @@ enum nn_status nna_submission_prepare(struct nna_submission *submission, struct 
  * Returns the status and results of an execution, like nna_execute(); `res` comes from the
  * submission's completion queue entry. NN_GENERAL_FAILURE may also mean that the submission was
  * cancelled. An execution that fails has a negative `res`, so that io_uring does not start entries
- * linked after it.
+ * linked after the execution.
  */
 enum nn_status nna_submission_result(struct nna_submission *submission, int res,
 				     const struct nna_results *results, struct nn_error *err);
 
 /*
  * Completes a submission in flight immediately, with a status other than NN_OK. The engine may
- * continue to use the submission's memories. Returns NN_INVALID_ARGUMENT if the submission is not
- * in flight.
+ * continue to use a cancelled submission's memories. Returns NN_INVALID_ARGUMENT if the submission
+ * is not in flight.
  */
 enum nn_status nna_submission_cancel(struct nna_submission *submission, struct nn_error *err);
 
