@@ -328,8 +328,8 @@ TEST_F(node, refuse)
 }
 
 /*
- * A new broker gets the contexts that the old broker was offered and did not answer. The new broker
- * gets no events of contexts that have a session.
+ * A new broker gets the contexts that were offered to the old broker but not answered. The new
+ * broker gets no events of contexts that have a session.
  */
 TEST_F(node, new_broker)
 {

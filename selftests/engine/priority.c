@@ -128,7 +128,7 @@ TEST_F(priority, is_medium_without_models)
 	EXPECT_EQ(next_priority(self), NNACCEL_PRIORITY_MEDIUM);
 }
 
-/* Changes that the broker did not fetch merge into one event with the current state. */
+/* Priority changes that the broker did not fetch merge into one event with the current priority. */
 TEST_F(priority, is_told_late)
 {
 	struct nnaccel_engine_next next;

@@ -95,7 +95,7 @@ void nn_plan_memory(const struct nn_plan *plan, struct nn_plan_memory *memory);
 struct nn_plan_image {
 	void *model;
 	size_t model_size;
-	size_t data_size;	/* size, a multiple of NN_PLAN_DATA_ALIGN; 0 without a data part */
+	size_t data_size;	/* multiple of NN_PLAN_DATA_ALIGN; 0 without a data part */
 	struct nn_plan_pieces *pieces;	/* addresses of the data part's values */
 };
 

@@ -25,7 +25,7 @@ static char config_path[] = "/tmp/nnaccel-config.XXXXXX";
 
 /*
  * Replaces stat() and fstat() for the code under test. The replacements of stat() and fstat() can
- * fail, or can say that a file is on another device.
+ * fail, or can report that a file is on another device.
  */
 static dev_t other_device;
 static bool fstat_fails;

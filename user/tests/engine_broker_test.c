@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests nnacceld's broker, and the broker of a kit engine whose clients are served by processes.
- * This test imitates the kernel by replacing ioctl(). A named pipe stands for the engine's device
- * node, and a memfd for each session. The workers also run this test's program. A worker records in
- * the session's memfd that the worker has attached, and then ends when the memfd says so.
+ * This test imitates the kernel by replacing ioctl(). A named pipe simulates the engine's device
+ * node, and a memfd simulates each session. The workers also run this test's program. A worker
+ * records in the session's memfd that the worker has attached. Another byte of the memfd tells the
+ * worker when to end.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -702,7 +703,7 @@ static void test_hopeless(void **state)
 	assert_true(count_logged("ended with 1") >= 3);
 }
 
-/* If ioctl() says that the node has no event, the broker calls ioctl() again. */
+/* If ioctl() reports that the node has no event, the broker calls ioctl() again. */
 static void test_nothing_told(void **state)
 {
 	(void)state;

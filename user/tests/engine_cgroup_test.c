@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the cgroups that the engine makes for workers. A temporary folder stands for the cgroup
- * file system. Each subfolder of the temporary folder gets control files when the subfolder is
- * made, and loses the files when it is removed. The test can make open() of each control file fail.
+ * Tests the cgroups that the engine makes for workers. A temporary folder simulates the cgroup file
+ * system. Each subfolder of the temporary folder gets control files when the subfolder is made, and
+ * loses the files when it is removed. The test can make open() of each control file fail.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

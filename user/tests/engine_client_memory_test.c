@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests how the engine finds the memory limit of a client; temporary folders stand for cgroups. The
+ * Tests how the engine finds the memory limit of a client; temporary folders simulate cgroups. The
  * test replaces ioctl(), which reports the client's process, and fopen(), which opens the file with
  * the cgroup of the process. The test can change the client's process and cgroup between two calls.
  */

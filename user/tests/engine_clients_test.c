@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests how an engine made with the kit serves its clients by threads or by processes. This test
- * imitates the kernel by replacing ioctl(). A named pipe stands for the engine's device node, and a
- * memfd for each session. Clients that threads serve request the description of the device. A
+ * imitates the kernel by replacing ioctl(). A named pipe simulates the engine's device node, and a
+ * memfd simulates each session. Clients that threads serve request the description of the device. A
  * process that serves a client also runs this test's program, and writes its progress into the
  * session's memfd.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs a burst's requests by the library's executor and by an executor of the engine. The test
- * imitates the kernel's answers about the memory of slots by replacing ioctl(). A memfd stands for
+ * imitates the kernel's answers about the memory of slots by replacing ioctl(). A memfd simulates
  * the session; grant N lies at offset N << SHIFT of the memfd.
  */
 #define _GNU_SOURCE

@@ -380,7 +380,7 @@ int ioctl(int file, unsigned long request, ...)
 	return 0;
 }
 
-/* Returns a file that stands for one of the client's files in /proc. */
+/* Returns a file that replaces one of the client's files in /proc. */
 static int client_file(const char *text)
 {
 	int file = memfd_create("proc", MFD_CLOEXEC);

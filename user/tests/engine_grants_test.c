@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests mappings of granted memory, and images as arguments of executions. A file stands for the
+ * Tests mappings of granted memory, and images as arguments of executions. A file simulates the
  * session, and the test replaces ioctl().
  */
 #define _GNU_SOURCE

@@ -146,7 +146,7 @@ static void check_needed(const struct nna_engine *e, void *part, const size_t *a
 
 #define CHECK_NEEDED(e, part, at) check_needed(e, part, at, sizeof(at) / sizeof((at)[0]))
 
-/* Stands for all functions that the test does not call. */
+/* Placeholder for all engine functions that the test does not call. */
 static void any_function(void)
 {
 }

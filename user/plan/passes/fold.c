@@ -81,7 +81,7 @@ static bool read_border(const struct folding *f, const struct compiled_step *pad
 	return true;
 }
 
-/* Returns whether a PAD has an input with the value of its border. */
+/* Returns whether a PAD has an input that contains the border's value. */
 static bool has_value(const struct compiled_step *pad)
 {
 	return pad->operation->num_inputs > 2;

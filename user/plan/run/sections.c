@@ -87,7 +87,7 @@ struct section {
 	pthread_mutex_t lock;
 	/* the value that judge() last stored in `wait`, or 0; judge() doubles this value */
 	int32_t penalty;
-	uint32_t thrashes;		/* number of new plans that replaced wanted plans */
+	uint32_t thrashes;		/* number of new plans that replaced recently used plans */
 	struct slot slots[SECTION_PLANS];
 };
 
@@ -582,7 +582,7 @@ static bool may_go(const struct section *s, const struct slot *slot)
 
 /*
  * Frees the least recently used plan of all sections, unless the plan is in use. Returns false if
- * no plan was freed. Sets *missed if the freed plan was wanted.
+ * no plan was freed. Sets *missed if one of the last executions used the freed plan.
  */
 static bool evict_one(struct section *holder, bool *missed)
 {
@@ -621,7 +621,7 @@ static bool evict_one(struct section *holder, bool *missed)
 
 /*
  * Frees plans until the cached plans are within the limit, or until no other plan may be freed. The
- * caller holds the section's lock. Returns whether a freed plan was wanted.
+ * caller holds the section's lock. Returns whether one of the last executions used a freed plan.
  */
 static bool keep_limit(struct section *s)
 {
@@ -636,8 +636,8 @@ static bool keep_limit(struct section *s)
 
 /*
  * Decides how many of the following cache misses are interpreted. Making plans may cost more time
- * than the plans save, if plans are never used again or replace wanted plans. The function compares
- * the time of making plans with the time of interpreting the section.
+ * than the plans save, if plans are never used again or replace recently used plans. The function
+ * compares the time of making plans with the time of interpreting the section.
  */
 static void judge(struct section *s, bool has_plan, bool missed)
 {

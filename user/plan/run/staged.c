@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executes a serialised plan whose arguments differ from the compiled arguments. Arguments that are
- * not aligned are copied, because a serialised plan has no model that could be interpreted. If the
- * memory of an output is too small, only the shapes are returned, which are known without an
- * execution.
+ * Executes a serialised plan with other arguments than those for which the plan was compiled.
+ * Arguments that are not aligned are copied, because a serialised plan has no model that could be
+ * interpreted. If the memory of an output is too small, only the shapes are returned, which are
+ * known without an execution.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -75,7 +75,7 @@ const void *take(struct cursor *c, uint64_t count, size_t size)
 	return at;
 }
 
-/* Finds the arguments, the operands' places in memory, and the steps of a serialised plan. */
+/* Finds the arguments, the operands' serial_place[], and the steps of a serialised plan. */
 static enum nn_status find_parts(struct restoring *t)
 {
 	struct cursor c = { (const char *)(t->h + 1), t->h->serial_size };
@@ -228,7 +228,7 @@ static bool bound_operand(const struct restoring *t, uint32_t operand, bool writ
 	return !written || in == SERIAL_ARENA || in >= SERIAL_ARG + t->head->num_inputs;
 }
 
-/* Returns the place in memory of an operand of a serialised plan. */
+/* Returns where the memory of a serialised plan's operand is. */
 static struct serial_place place_of(const struct restoring *t, uint32_t operand)
 {
 	if (operand >= t->num_args)

@@ -10,10 +10,10 @@
  * plan if each step has a kernel that can be saved, and if no argument may be omitted. A serialised
  * plan has all information that an execution needs, so loading compiles nothing.
  *
- * The second form of the model part has the wire form of a model (see model/wire.h). Determining
- * constants (see ops/op.h) of the model are copied values; all other constants lie in the model's
- * only pool, which is the data part. Operations that depend on constants alone are replaced by
- * their results in the saved model.
+ * The second form of the model part has the wire form of a model (see model/wire.h). The wire form
+ * contains the values of determining constants (see ops/op.h); the values of all other constants
+ * are in the model's only pool, which is the data part. Operations that depend on constants alone
+ * are replaced by their results in the saved model.
  *
  * Data part: struct saved_stamp, the packed weights as compiling lays them out, and constants, each
  * aligned to SAVED_ALIGN. With a serialised plan, the data part has only the constants that steps
@@ -49,7 +49,8 @@ struct saved_header {
 /*
  * Header of a serialised plan, followed by serial_arg[num_inputs + num_outputs],
  * serial_place[num_places] and the steps. Each step is followed by its operands, outputs first, and
- * by `words` words. Operands are numbered in this order: inputs, outputs, then places.
+ * by `words` words. Operands are numbered in this order: inputs, outputs, then the operands of
+ * serial_place[].
  */
 struct serial_header {
 	uint64_t arena_size;

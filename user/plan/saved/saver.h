@@ -35,7 +35,7 @@ struct saver {
 	struct nn_operand *operands;	/* operands of all subgraphs in one array */
 	struct nn_operation *operations; /* operations of all subgraphs in one array */
 	bool *determines;		/* by operand */
-	const void **values;		/* for each operand: the value of a constant */
+	const void **values;		/* for each operand: its value if constant */
 	uint8_t *copied;		/* the model's values */
 	struct nn_plan_pieces *pieces;
 	struct nn_error *err;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Serialises a plan, so that loading the plan needs no compiling. The serialiser first makes a plan
- * from the saved model, as loading does. Reserved addresses stand for the data part, which does not
- * exist yet.
+ * from the saved model, as loading does. The serialiser uses reserved addresses for the data part,
+ * which does not exist yet.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +96,7 @@ static bool number_of(struct serialiser *f, uint32_t operand, uint32_t *number)
 
 /*
  * Finds the number that an input of a step has in the serialised plan. All inputs that kernels do
- * not read share the number of one place without bytes.
+ * not read have the same number, that of a serial_place without bytes.
  */
 static bool number_of_input(struct serialiser *f, const struct compiled_step *step, uint32_t index,
 			    bool is_read, uint32_t *number)
