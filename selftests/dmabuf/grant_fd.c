@@ -78,7 +78,7 @@ FIXTURE_TEARDOWN(grant_fd)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Imports a dma-buf into the test's device. Returns 0 or an errno. */
+/* Imports a dma-buf into the test's device; returns 0 or an errno. */
 static int import(FIXTURE_DATA(grant_fd) *self, int fd, uint32_t direction)
 {
 	struct exporter_import import = { .fd = fd, .direction = direction };
@@ -776,8 +776,8 @@ TEST_F(grant_fd, prime)
 }
 
 /*
- * Requests the dma-buf of a grant repeatedly while the client closes its context. The request may
- * fail only with ESHUTDOWN or ENOENT.
+ * Requests the dma-buf of a grant repeatedly while the client closes its context. ESHUTDOWN and
+ * ENOENT are the only allowed errors of the requests.
  */
 static void *ask_again(void *data)
 {

@@ -268,7 +268,7 @@ static int be_served(const int *fds, int count)
 	return read(fds[1], &byte, 1) == 1 ? 0 : 202;
 }
 
-/* Crashes a worker of the user @uid. Returns the errno of the user's next call. */
+/* Crashes a worker of the user @uid; returns the errno of the user's next call. */
 static int crash_once(uid_t uid)
 {
 	pid_t before[MAX_WORKERS], child, worker;

@@ -98,7 +98,7 @@ TEST_F(commit, ends_an_execution_with_a_file)
 	 * SYNC_FILE returns no fence.
 	 */
 	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EOPNOTSUPP);
-	/* The worker cannot commit the command a second time. */
+	/* The worker cannot commit a command a second time. */
 	EXPECT_EQ(commit_fenced(self, self->hardware), ENOENT);
 	EXPECT_EQ(signal_hardware(self), 0);
 	EXPECT_EQ(file_end(self->s.fd, file), 0);

@@ -31,7 +31,7 @@ bool option_number(const char *text, uint64_t low, uint64_t high, uint64_t *numb
 	return !errno && !*end && *number >= low && *number <= high;
 }
 
-/* Stores an option's value in the caller's structure. Returns false if the value is not allowed. */
+/* Stores an option's value in the caller's structure; returns false if the value is not allowed. */
 static bool take(const struct option_row *row, const char *text, char *into,
 		 char fault[OPTION_FAULT])
 {

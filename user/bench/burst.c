@@ -182,7 +182,7 @@ static double bench_end(struct bench *b)
 }
 
 /*
- * Makes the CPU-latency request that the module makes while a burst exists. Returns -1 if the
+ * Makes the CPU-latency request that the module makes while a burst exists; returns -1 if the
  * request is not permitted.
  */
 static int hold_latency(void)

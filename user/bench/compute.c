@@ -198,8 +198,8 @@ static void compare_prepare(const char *figure, net_fn *make, enum net_type type
 }
 
 /*
- * Calls `measure` in a child process, and returns what `measure` returns. The caller must have only
- * one thread.
+ * Calls `measure` in a child process, and returns what `measure` returns. The calling process must
+ * have only one thread.
  */
 static double in_child(double (*measure)(const void *arg), const void *arg)
 {

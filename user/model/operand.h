@@ -6,9 +6,9 @@
 #include <nnaccel/engine_model.h>
 
 /*
- * Returns the value of a checked model's constant if the constant has the given type and exactly
- * `count` elements. The value may be unaligned. If the value is missing or different, returns NULL,
- * and writes the actual and the required type and count to `err` (may be NULL).
+ * Returns the (possibly unaligned) value of a checked model's constant if the constant has the
+ * given type and exactly `count` elements. If the value is missing or different, returns NULL, and
+ * writes the actual and the required type and count to `err` (may be NULL).
  */
 const void *nn_operand_value_of_count(const struct nn_model *model,
 				      const struct nn_operand *operand, int32_t type,

@@ -365,8 +365,8 @@ static inline bool take_shape(struct reader *r, struct nnaccel_shape *shape)
 }
 
 /*
- * Reads the message, which fills the rest of the packet. The message has no 0 byte, and only 0
- * bytes may follow it.
+ * Reads a packet's message. The message fills the rest of the packet: a text without 0 bytes, then
+ * only 0 bytes.
  */
 static bool take_message(struct reader *r, char *message)
 {

@@ -83,7 +83,7 @@ static void claim(const struct nnaccel_line *line)
 }
 
 /*
- * Sleeps while *word is `value`, at most until until_ns. Returns true if the sleep ended at
+ * Sleeps while *word is `value`, at most until until_ns; returns true if the sleep ended at
  * until_ns.
  */
 static bool futex_wait(const uint32_t *word, uint32_t value, uint64_t until_ns)
@@ -461,7 +461,7 @@ static bool look_blindly(const struct nn_ring *ring)
 	return false;
 }
 
-/* Checks for a packet up to LOOKS_PER_TIME times. Returns true if a packet arrived. */
+/* Checks for a packet up to LOOKS_PER_TIME times; returns true if a packet arrived. */
 static bool look(const struct nn_ring *ring)
 {
 	for (int i = 0; i < LOOKS_PER_TIME; i++) {
@@ -488,7 +488,7 @@ static void spin(struct nn_ring *ring, uint64_t now_ns, uint64_t until_ns)
 }
 
 /*
- * Sleeps until a packet arrives, at most until until_ns. Returns true if the sleep ended at
+ * Sleeps until a packet arrives, at most until until_ns; returns true if the sleep ended at
  * until_ns.
  */
 static bool sleep_for_packet(struct nn_ring *ring, uint64_t until_ns)

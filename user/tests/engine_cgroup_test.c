@@ -386,7 +386,7 @@ static void test_idle(void **state)
 
 /*
  * Control files that cannot be opened, and whether the engine can still make a worker's folder. If
- * the engine cannot make a worker's folder, no folder remains.
+ * the engine cannot make a worker's folder, no folder of the worker remains.
  */
 static const struct {
 	const char *file;

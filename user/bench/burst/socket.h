@@ -17,7 +17,7 @@ struct socket_peer {
 	int memory;	/* fd of the memory that the client passes to the server */
 };
 
-/* Starts the server, or exits on failure. The caller must not have started threads yet. */
+/* Starts the socket's server, or exits on failure; this process must not have threads yet. */
 void socket_peer_start(struct socket_peer *peer, const struct nn_model *model);
 
 /*

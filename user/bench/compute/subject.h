@@ -28,8 +28,8 @@ struct subject subject_nnapi(const struct net *net, uint32_t threads);
  */
 struct subject subject_nnapi_cached(const struct net *net, uint32_t threads);
 /*
- * Makes the folder of the compilation cache; the folder is removed when the process ends. Returns
- * false if the folder cannot be made.
+ * Makes the folder of the compilation cache, which is removed when the process ends; returns false
+ * if the folder cannot be made.
  */
 bool subject_nnapi_cache(void);
 

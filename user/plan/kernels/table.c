@@ -50,7 +50,7 @@ static bool is_with_constant(const struct nn_run *r)
 	       r->inputs[1].rank <= r->inputs[0].rank;
 }
 
-/* Fills `table` with the result for each possible byte. Returns false if the operation fails. */
+/* Fills `table` with the result for each possible byte; returns false if the operation fails. */
 static bool make_table(const struct nn_run *r, uint8_t table[ENTRIES])
 {
 	struct nn_tensor in[MAX_INPUTS], out = r->outputs[0];

@@ -107,7 +107,7 @@ static bool read_padding(const struct folding *f, const struct compiled_step *pa
 		memcpy(value, scalar, sizeof(*value));
 		return true;
 	}
-	/* The value of the border is a quantised byte. */
+	/* The scalar has the border's value as a quantised byte. */
 	memcpy(&stored, scalar, sizeof(stored));
 	stored = x->type == NN_TENSOR_QUANT8_ASYMM ? (uint8_t)stored : (int8_t)stored;
 	*value = (float)(stored - x->zero_point);

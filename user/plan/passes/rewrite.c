@@ -7,8 +7,8 @@
 #include "plan/passes/rewrite.h"
 
 /*
- * Returns the next aligned part of a memory block. If `base` is NULL, only adds the size of the
- * part to *at.
+ * Adds the aligned size of an array to *at, and returns the array's address in the memory block, or
+ * NULL if `base` is NULL.
  */
 static void *take(char *base, size_t *at, size_t count, size_t size)
 {

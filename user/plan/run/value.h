@@ -21,7 +21,7 @@ struct value {
 struct value value_declared(const struct nn_operand *operand);
 
 /*
- * Computes the size in bytes of a tensor, or of one element for a scalar type. Returns false if the
+ * Computes the size in bytes of a tensor, or of one element for a scalar type; returns false if the
  * size does not fit in 32 bits.
  */
 bool value_size(int32_t type, uint32_t rank, const uint32_t *dims, uint32_t *size);
