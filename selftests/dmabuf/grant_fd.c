@@ -776,8 +776,8 @@ TEST_F(grant_fd, prime)
 }
 
 /*
- * Requests the dma-buf of a grant repeatedly while the client closes its context. ESHUTDOWN and
- * ENOENT are the only allowed errors of the requests.
+ * Requests the dma-buf of a grant repeatedly while the client closes its context; only ESHUTDOWN
+ * and ENOENT are allowed errors.
  */
 static void *ask_again(void *data)
 {

@@ -62,7 +62,7 @@ int check_refusals(int fd, unsigned long request, const void *good, size_t size,
 int check_structure(int fd, unsigned long request, const void *good, size_t size, int expected,
 		    bool written_back);
 
-/** check_read_only() - Checks that a read-only valid structure gives EFAULT and makes no file */
+/** check_read_only() - Checks that a valid read-only structure causes EFAULT and opens no file */
 int check_read_only(int fd, unsigned long request, const void *good, size_t size);
 
 /**

@@ -27,7 +27,7 @@ bool coverage_begin(struct coverage *c);
  */
 unsigned int coverage_take(struct coverage *c, uint8_t *seen);
 
-/** coverage_write() - Writes a line for each place of @seen to a file, an offset into the code. */
+/** coverage_write() - Writes the code offset of each address in @seen to a file, one in a line. */
 bool coverage_write(const uint8_t *seen, const char *path);
 
 #endif

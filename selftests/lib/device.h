@@ -22,7 +22,7 @@
 /* Value of output fields before a call; a field with another value was written by the call. */
 #define POISON		0xa5a5a5a5U
 
-/** device_open() - Opens a context that limits apply to; returns an fd, or -1 and errno. */
+/** device_open() - Opens a context to which limits apply; returns an fd, or -1 and errno. */
 int device_open(void);
 
 /** device_open_unlimited() - Opens a context with the caller's right to override limits, if any. */
@@ -94,7 +94,7 @@ struct execution {
 	char message[NNACCEL_MAX_MESSAGE];
 };
 
-/** execution_init() - Fills in all of an execution. */
+/** execution_init() - Fills in all fields of an execution. */
 void execution_init(struct execution *e, uint32_t model, uint32_t input, uint32_t output);
 
 /** struct async - An ioctl that a second thread makes */

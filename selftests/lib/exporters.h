@@ -28,19 +28,19 @@ void exporter_close(struct exporter *e);
 /** exporter_counts() - Reads the counters of the buffer; on failure all bytes are 0xff. */
 struct exporter_counts exporter_counts(const struct exporter *e);
 
-/** module_load() - Loads a module of the running kernel; false: it does not have it. */
+/** module_load() - Loads a module of the running kernel; false: the kernel lacks the module. */
 bool module_load(const char *name, const char *options);
 
 /** driver_open() - Opens the first device in a folder that @is_it accepts; -1: none. */
 int driver_open(const char *folder, const char *prefix, bool (*is_it)(int fd));
 
-/** vgem_open() - Opens vgem's node; -1: this kernel has none. */
+/** vgem_open() - Opens vgem's node; -1: this kernel has no vgem. */
 int vgem_open(void);
 
-/** vgem_buffer() - Creates a dma-buf of vgem; @handle: out: its handle there. */
+/** vgem_buffer() - Creates a dma-buf of vgem; @handle: out: the buffer's handle in vgem. */
 int vgem_buffer(int vgem, uint64_t length, uint32_t *handle);
 
-/** vgem_fence() - Puts a pending fence of vgem on its buffer; @flags: 1 for a writer; 0 and errno. */
+/** vgem_fence() - Adds a pending fence to vgem's buffer; @flags: 1: writer; error: 0 and errno. */
 uint32_t vgem_fence(int vgem, uint32_t handle, uint32_t flags);
 
 /** vgem_signal() - Signals a fence of vgem; returns 0 or an errno. */

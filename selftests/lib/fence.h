@@ -12,7 +12,7 @@
 
 #include "device.h"
 
-/** file_start() - Submits an execution; @dependency may be -1; its file, or -1 and errno. */
+/** file_start() - Submits an execution; @dependency may be -1; returns a file, or -1 and errno. */
 int file_start(int fd, uint32_t model, uint32_t pool, int dependency);
 
 /** file_start_until() - Submits an execution with a deadline, 0: none. */
@@ -41,7 +41,7 @@ int timeline_open(void);
 /** timeline_fence() - Returns a fence that signals when the timeline reaches @value, or -1. */
 int timeline_fence(int timeline, uint32_t value);
 
-/** timeline_advance() - Moves the timeline on by 1; closing it signals the rest with an error. */
+/** timeline_advance() - Advances a timeline by 1; close() signals pending fences with an error. */
 int timeline_advance(int timeline);
 
 #endif

@@ -15,7 +15,7 @@
  */
 int in_child(int (*act)(int fd), int fd);
 
-/** bus_error() - Returns whether reading there raises SIGBUS. */
+/** bus_error() - Returns whether a read of the address raises SIGBUS. */
 bool bus_error(const volatile char *at);
 
 /** send_file() - Passes a file through a socket. */
@@ -33,7 +33,7 @@ struct stranger {
 /** stranger_start() - Starts a process that waits for a file, then does @act with it. */
 bool stranger_start(struct stranger *stranger, int (*act)(int fd));
 
-/** stranger_pass() - Passes it the file; returns the result of @act as in_child() does. */
+/** stranger_pass() - Passes the file to the process; returns @act's result like in_child(). */
 int stranger_pass(struct stranger *stranger, int fd);
 
 /** become_user() - Becomes another user that may open the device. */
@@ -53,7 +53,7 @@ bool actor_start(struct actor *actor, void (*act)(struct actor *self, void *data
 /** actor_reached() - In the child: reports a step, then waits for actor_go(). */
 void actor_reached(struct actor *self);
 
-/** actor_await() - In the parent: waits for the child's next step; false: it ended. */
+/** actor_await() - In the parent: waits for the child's next step; false: the child ended. */
 bool actor_await(struct actor *actor);
 
 /** actor_go() - In the parent: lets the child continue. */

@@ -16,7 +16,7 @@ void count_signal(int signal);
 /** handle() - Installs a handler, with @flags of struct sigaction, and sets @handled to 0. */
 bool handle(int signal, void (*handler)(int), int flags);
 
-/** disturb() - Sends SIGUSR1 to a thread, and waits until it is handled; false: not sent. */
+/** disturb() - Sends SIGUSR1 to a thread, and waits for the handler; false: the call failed. */
 bool disturb(pthread_t thread);
 
 #endif

@@ -19,7 +19,7 @@ void submit_init(struct nnaccel_submit *submit, uint32_t kind, void *work);
 /** submit_work() - Submits work without waiting; @id: out: the submission. */
 int submit_work(int fd, uint32_t kind, void *work, uint32_t *id);
 
-/** submit_file() - Submits an execution; @dependency may be -1; its file, or -1 and errno. */
+/** submit_file() - Submits an execution; @dependency may be -1; returns a file, or -1 and errno. */
 int submit_file(int fd, struct nnaccel_execute *execute, int dependency);
 
 /** submit_by_ring() - Fills in a ring's entry that submits an execution; the entry uses @submit. */
@@ -32,7 +32,7 @@ int submission_wait(int fd, uint32_t id, void *work);
 /** submission_wait_file() - Waits as submission_wait() does, by the submission's file. */
 int submission_wait_file(int fd, int file, void *work);
 
-/** submission_try() - Fetches the answer if it is there; @done: out: whether it was. */
+/** submission_try() - Fetches the answer if available; @done: out: whether there was an answer. */
 int submission_try(int fd, uint32_t id, void *work, bool *done);
 
 /** file_readable() - Returns whether poll() reports within @timeout_ms that a file is readable. */

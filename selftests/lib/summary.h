@@ -19,7 +19,7 @@ struct summary {
 /** summary_read() - Reads the counters; false: the summary has another form. */
 bool summary_read(struct summary *summary);
 
-/** summary_settles() - Waits until the counters are as @before; false: logs which differ. */
+/** summary_settles() - Waits until the counters equal @before; false: logs the differing counters. */
 bool summary_settles(const struct summary *before);
 
 /**
@@ -27,7 +27,7 @@ bool summary_settles(const struct summary *before);
  */
 long long summary_get(int fd, const char *name);
 
-/** summary_becomes() - Waits until that counter is @value; false: logs its last value. */
+/** summary_becomes() - Waits until a counter is @value; false: logs the counter's last value. */
 bool summary_becomes(int fd, const char *name, long long value);
 
 /** struct shown - A line of debugfs' nnaccel/commands */
@@ -42,10 +42,10 @@ struct shown {
 	char flags[8];
 };
 
-/** shown_commands() - Reads the first @max of those lines; returns how many there are. */
+/** shown_commands() - Reads @max lines of nnaccel/commands; returns the number of all lines. */
 int shown_commands(struct shown *shown, int max);
 
-/** shown_command() - Reads the line of a context's newest command; false: it has none. */
+/** shown_command() - Reads the line of a context's newest command; false: no command. */
 bool shown_command(int fd, struct shown *shown);
 
 /** param_get() - Returns a parameter of the module, or -1. */

@@ -317,8 +317,8 @@ static uint8_t *write_part(struct serialiser *f, const struct nn_plan_image *ima
 }
 
 /*
- * Returns whether plan_restore() can restore the serialised plan. Each kernel must accept the words
- * that the kernel itself saved.
+ * Returns whether plan_restore() can restore the serialised plan. Each kernel must accept the
+ * fields that the kernel itself saved.
  */
 static bool can_be_restored(const uint8_t *part, size_t size, const void *data)
 {
