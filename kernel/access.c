@@ -14,7 +14,8 @@
  * If several commands use the same memory at a time, the CPU owns the memory from the start of the
  * first command to the end of the last command. While other commands use the memory, a command's
  * begin or end notifies no exporter and syncs nothing, because a sync would destroy outputs of the
- * other commands.
+ * other commands. If other commands only read the memory, the begin of the first command that
+ * writes notifies the exporter.
  */
 
 #include <linux/completion.h>

@@ -68,7 +68,8 @@ struct nnaccel_arrays {
 #define NNACCEL_SMALL_PAYLOAD	256
 
 /**
- * struct nnaccel_end - The end of an execution; no dma-fence, because the end depends on a process
+ * struct nnaccel_end - The end of an execution; not a dma-fence, because the end depends on a
+ *	process
  * @refs: references of the submission and of the commands that wait for it
  * @wait: pollers of the submission's file, and commands that wait for the end
  * @status: 0 until the end; then 1, or -EIO if there is no successful answer

@@ -436,7 +436,7 @@ static bool nnaccel_commit_is_valid(const struct nnaccel_ucmd *ucmd,
  * If a signal interrupts the fetch after the commit, the restarted call reads a cookie of 0, so the
  * call does not commit a second time.
  *
- * Return: 0, -EINVAL, -EACCES, -ENOENT, -ECANCELED, -EFAULT, -ENOMEM, or the error of
+ * Return: 0, -EINVAL, -EACCES, -ENOENT, -ECANCELED, -EFAULT, -ENOMEM, -ERESTARTSYS, or the error of
  * nnaccel_fetch_next().
  */
 int nnaccel_session_commit_ioctl(struct nnaccel_ucmd *ucmd)

@@ -83,7 +83,10 @@ static int nnaccel_copy_init(struct nnaccel_copy *copy, struct nnaccel_context *
 	return nnaccel_copy_prot(!copy->in) & ~pool->prot ? -EACCES : 0;
 }
 
-/* Waits until the CPU can access the copy's pool and @memory, the dma-buf of the buffer. */
+/*
+ * Waits until the CPU can access the copy's pool and @memory, the dma-buf of the buffer or of the
+ * staging pool, both of which this module allocated.
+ */
 static int nnaccel_copy_begin_access(struct nnaccel_copy *copy, struct dma_buf *memory)
 {
 	int ret = 0;

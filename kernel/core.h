@@ -37,8 +37,9 @@
  *	command frees only this command, even in a long chain of dependencies.
  *   A command points to its submission until the submission ends, under ctx->lock.
  *   A submission's file holds the submission.
- *   If a submission's file was closed, the submission's drop work holds the submission. The end of
- *	the command queues the drop work, which ends the submission.
+ *   If a submission's file was closed before the end of the command, the submission's drop work
+ *	holds the submission. The end of the command queues the drop work, which ends the
+ *	submission.
  *   A model holds the pools of its constants.
  *   A burst's file and commands hold the burst. A burst holds its context and its model.
  *   A slot of a burst holds its pool until the slot or the burst is freed.

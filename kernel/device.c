@@ -97,7 +97,7 @@ static struct class nnaccel_class = {
 	.devnode = nnaccel_devnode,
 };
 
-/* Creates a device called @number; no other device has this number. */
+/* Creates the device with the number @number, which no other device has. */
 static struct nnaccel_engine *nnaccel_device_create(unsigned int number)
 {
 	struct nnaccel_engine *engine = kzalloc(sizeof(*engine), GFP_KERNEL_ACCOUNT);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nnaccel: dma-bufs of allocated pools, with zeroed pages from the page allocator. A context is
- * charged for its dma-bufs until the last reference to the dma-buf is dropped.
+ * charged for each of its dma-bufs until the last reference to this dma-buf is dropped.
  */
 
 #include <linux/dma-buf.h>
@@ -264,10 +264,10 @@ static bool nnaccel_dmabuf_sync(struct nnaccel_dmabuf *memory, bool begin)
  * @dmabuf: the dma-buf, allocated by this module
  * @begin: add the user
  *
- * The first CPU user syncs the memory for the CPU, and the last one syncs it for the devices. Later
- * CPU users must not sync, because a sync would destroy data of present CPU users.
- * The function must not wait for another driver or allocate memory, because some fences signal only
- * after nnaccel_dmabuf_use() has returned.
+ * The begin of the first CPU user syncs the memory for the CPU, and the end of the last CPU user
+ * syncs the memory for the devices. Other begins and ends must not sync, because a sync would
+ * destroy data of present CPU users. The function must not wait for another driver or allocate
+ * memory, because some fences signal only after nnaccel_dmabuf_use() has returned.
  *
  * Return: true if a device has mapped the memory and it was synced.
  */
@@ -307,7 +307,8 @@ static int nnaccel_dmabuf_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_d
 
 /*
  * Maps the chunk of pages around the faulting address, except pages that another thread has mapped
- * already. Pages are unmapped after a large mmap() or MADV_DONTNEED.
+ * already. The faulting page is one that a large mmap() did not map, or that MADV_DONTNEED
+ * unmapped.
  */
 static vm_fault_t nnaccel_dmabuf_fault(struct vm_fault *vmf)
 {

@@ -10,9 +10,10 @@
  *
  *   IDLE -> WANTED	A call needs a worker; the context becomes an event.
  *   WANTED -> OFFERED	ENGINE_NEXT reported the context to the broker.
- *   OFFERED -> WANTED	The broker closed the node, or the engine's hardware is gone.
+ *   OFFERED -> WANTED	The report failed, the broker closed the node, or the hardware is gone.
  *   OFFERED -> IDLE	The broker refused by ENGINE_REFUSE.
- *   OFFERED -> SERVED	The broker got a session by ENGINE_SESSION.
+ *   OFFERED -> SERVED	ENGINE_SESSION creates a session for the broker.
+ *   SERVED -> OFFERED	ENGINE_SESSION could not create the session.
  *   SERVED -> IDLE	The session ended.
  *   Any -> GONE	The context was closed.
  *
@@ -258,8 +259,8 @@ static void nnaccel_engine_requeue(const struct file *broker, struct nnaccel_con
 	mutex_lock(&engine->lock);
 	if (engine->broker != broker) {
 		/*
-		 * If @broker has left, drop the event, because the next broker is offered all
-		 * contexts that were offered to @broker.
+		 * If @broker has left, drop the event: nnaccel_engine_leave() has made each OFFERED
+		 * context an event for the next broker.
 		 */
 	} else if (event == NNACCEL_ENGINE_GONE) {
 		nnaccel_context_get(ctx);

@@ -15,9 +15,9 @@
 #include "session.h"
 
 /*
- * Maximum number of notices that a worker has not fetched yet. A worker with more unfetched notices
- * cannot look up slots, so the worker learns of no more objects. Commands need no such limit,
- * because the worker fetches notices before commands.
+ * Number of unfetched notices from which on a worker cannot look up slots, so that the worker
+ * learns of no more objects by slots. Commands need no such limit, because the worker fetches
+ * notices before commands.
  */
 #define NNACCEL_MAX_NOTICES	(64 * 1024)
 

@@ -315,8 +315,8 @@ static const struct file_operations nnaccel_hold_fops = {
 
 /*
  * Makes a file that counts as a writable mapping of @file, so that no process can add a seal
- * against writing. After fput(), the file exists until the end of the system call, when a mapping
- * by a session's mmap() counts by itself.
+ * against writing. If a session's mmap() drops the last reference to the pool, fput() defers the
+ * release to the end of the system call, when the new mapping counts by itself.
  */
 static struct file *nnaccel_hold_create(struct file *file)
 {

@@ -137,9 +137,9 @@ static void nnaccel_proxy_detach(struct dma_buf *dmabuf, struct dma_buf_attachme
 }
 
 /*
- * A dynamic importer maps a proxy with the proxy's reservation object locked, so that the
- * notification of a revocation comes after the mapping. Importers that are not dynamic are not
- * notified of revocations.
+ * A dynamic importer maps a proxy with the proxy's reservation object locked. If the proxy is
+ * revoked after the check of @revoked, the importer is therefore notified after the mapping.
+ * Importers that are not dynamic are not notified of revocations.
  */
 static struct sg_table *nnaccel_proxy_map(struct dma_buf_attachment *attach,
 					  enum dma_data_direction dir)

@@ -3,9 +3,9 @@
  * nnaccel: submissions. A client submits work by SUBMIT and fetches the answer by WAIT.
  *
  * For each kind of work a table has the functions that build a command from the client's
- * description and write the answer. The file queue.c contains all waits except the waits of copies.
- * A call of SUBMIT waits only after the work is submitted, so a signal during the wait leaves
- * nothing to undo.
+ * description and write the answer. A command's waits before its worker gets the command are in
+ * queue.c, and the waits of copies are in copy.c. Except for copies, a call of SUBMIT waits only
+ * after the work is submitted, so a signal during the wait leaves nothing to undo.
  *
  * A call of SUBMIT that waits for the answer creates a submission only if a signal ends the wait.
  */
@@ -144,8 +144,8 @@ static int nnaccel_work_reserve(const struct nnaccel_command *cmd, struct nnacce
  * @cmd: the answered command; NULL if there was none
  * @work: the client's structure and the module's copy of it
  *
- * Return: 0, -EFAULT, or an error of the kind's answer(). After an error the caller may write the
- * answer again.
+ * Return: 0, -EFAULT, or an error of the kind's answer(). After an error the function can be called
+ * again.
  */
 int nnaccel_work_answer(const struct nnaccel_kind *kind, struct nnaccel_command *cmd,
 			struct nnaccel_ucmd *work)

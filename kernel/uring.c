@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: executions by io_uring. An execution by a ring has the structure of NNACCEL_SUBMIT, and
- * is validated like NNACCEL_SUBMIT. A completion queue entry reports the end of each execution.
+ * nnaccel: executions by io_uring. A struct nnaccel_submit describes an execution by a ring, which
+ * is validated like an execution by NNACCEL_SUBMIT. A completion queue entry reports the end of
+ * each execution.
  */
 
 #include <linux/sched.h>

@@ -105,7 +105,10 @@ struct exporter_dma {
 	__u32 write;
 };
 
-/* Attaches the test's device with options, and even without DMA operations that count syncs. */
+/*
+ * Attaches the test's device as EXPORTER_ATTACH does, but with options, and even if syncs cannot be
+ * counted.
+ */
 #define EXPORTER_IMPORT	_IOW(0xBA, 7, struct exporter_import)
 /* Unmaps the attachment of the test's device and maps it again. */
 #define EXPORTER_REMAP	_IO(0xBA, 8)
