@@ -37,6 +37,7 @@
  * ENOMEM: out of memory.
  * EDQUOT: the user's limit of memory is reached. Only calls for which the kernel allocates memory
  * return EDQUOT, even if the kernel frees the memory before the call ends.
+ * ENFILE: the system's limit of open files is reached. Only calls that make a file return ENFILE.
  */
 #ifndef _UAPI_LINUX_NNACCEL_H
 #define _UAPI_LINUX_NNACCEL_H
@@ -263,6 +264,7 @@ struct nnaccel_destroy {
  * EFBIG: length above max_pool_bytes.
  * EDQUOT: the limit of bytes of the context or of the user is reached.
  * ENOSPC: too many pools.
+ * EINTR: the caller was killed.
  */
 struct nnaccel_pool_alloc {
 	__u32 size;
@@ -345,8 +347,10 @@ struct nnaccel_plane {
  * planes.
  * EOPNOTSUPP: this kind of file cannot be imported, or the format or the modifier is
  * unknown.
- * EACCES: the fd was not opened with the access that prot needs.
- * EPERM: the file is sealed against the access that prot needs.
+ * EACCES: the fd was not opened with the access that prot needs, or prot has write access and data
+ * can only be appended to the file.
+ * EPERM: the file is sealed against the access that prot needs, or prot has write access and the
+ * file is used as swap space.
  * ENOSPC: too many pools.
  */
 struct nnaccel_pool_import {
@@ -379,8 +383,8 @@ struct nnaccel_pool_import {
  *
  * Errors:
  * ENOENT: no such pool.
- * EOPNOTSUPP: the pool is a regular file or an image, or it was imported without
- * write access or from a part of a dma-buf.
+ * EOPNOTSUPP: the pool is a regular file or an image, only devices can access the pool, or the pool
+ * was imported without write access or from a part of a dma-buf.
  * EMFILE.
  */
 struct nnaccel_pool_export {
@@ -453,7 +457,7 @@ struct nnaccel_query {
  * Errors:
  * ENOENT: no such pool.
  * EINVAL: range outside the pool, too many pools.
- * EOPNOTSUPP: a formatted pool.
+ * EOPNOTSUPP: a formatted pool, or a pool that only devices can access.
  * EIO: the wire form is in a dma-buf whose exporter refused access.
  * Errors of struct nnaccel_query, if the context gets no worker.
  */
@@ -534,7 +538,7 @@ enum nnaccel_priority {
  * preference or priority.
  * ENOSPC: too many models.
  * ETIME: the deadline passed.
- * EOPNOTSUPP: a formatted pool.
+ * EOPNOTSUPP: a formatted pool, or a pool that only devices can access.
  * EIO: the exporter of a dma-buf refused access.
  * Errors of struct nnaccel_query, if the context gets no worker.
  */
@@ -613,9 +617,11 @@ struct nnaccel_cache_part {
  * ENOENT: no such pool.
  * EINVAL: no part, or too many parts.
  * EINVAL: range outside the pool, or a range without a pool.
+ * EINVAL: the offset of a data part is not a multiple of the page size.
  * EINVAL: model parts of more than NNACCEL_MAX_WIRE bytes together.
  * EINVAL: too many attributes, unknown preference or priority.
- * EOPNOTSUPP: a pool is formatted.
+ * EOPNOTSUPP: a pool is formatted, or only devices can access it.
+ * EIO: the exporter of a dma-buf refused access.
  * ENOSPC: too many models.
  * ETIME: the deadline passed.
  * Errors of struct nnaccel_query, if the context gets no worker.
@@ -668,9 +674,11 @@ struct nnaccel_prepare_cached {
  * ESTALE: the model's worker is dead.
  * EINVAL: no part, or too many parts.
  * EINVAL: range outside the pool, or a range without a pool.
+ * EINVAL: the offset of a data part is not a multiple of the page size.
  * EINVAL: model parts of more than NNACCEL_MAX_WIRE bytes together.
  * EACCES: a pool is not writable.
- * EOPNOTSUPP: a pool is formatted.
+ * EOPNOTSUPP: a pool is formatted, or only devices can access it.
+ * EIO: the exporter of a dma-buf refused to begin or to end an access.
  * Errors of struct nnaccel_query, if the context gets no worker.
  */
 struct nnaccel_cache_save {
@@ -690,7 +698,7 @@ struct nnaccel_cache_save {
 
 /* Flags of an argument. */
 #define NNACCEL_ARG_NO_VALUE	(1 << 0)
-/* The argument is one whole buffer, to which @pool is the index. */
+/* The argument is one whole buffer; @pool is its index in the execution's array of buffers. */
 #define NNACCEL_ARG_BUFFER	(1 << 1)
 
 /**
@@ -779,8 +787,8 @@ struct nnaccel_shape {
  *
  * A buffer that is an input or an output of an execution must have the role of this input or output
  * of the model. In one execution a buffer may be several inputs, or one output. With
- * NNACCEL_STATUS_NONE an output buffer becomes initialised and gets a new size. If the engine got
- * an execution that ends without NNACCEL_STATUS_NONE, the output buffer becomes uninitialised. A
+ * NNACCEL_STATUS_NONE an output buffer becomes initialised and gets a new size. If an execution was
+ * queued for the engine and ends in any other way, its output buffers become uninitialised. A
  * buffer is in use until the execution ends, even if the caller no longer waits.
  *
  * Errors:
@@ -793,6 +801,7 @@ struct nnaccel_shape {
  * ENODATA: an input buffer is not initialised.
  * EBUSY: another command writes one of the buffers, or reads an output buffer.
  * EACCES: an output in a pool that is not writable.
+ * EOPNOTSUPP: only devices can access a pool, and the engine does not support such pools.
  * ETIME: the deadline passed.
  * EIO: the exporter of a dma-buf refused to begin or to end an access.
  * Errors of struct nnaccel_query, if the context gets no worker.
@@ -931,13 +940,15 @@ struct nnaccel_buffer_alloc {
  * ENOENT: no such buffer, or no such pool.
  * EINVAL: no direction or both, a wrong @length for the buffer, or a range outside the pool.
  * EACCES: the copy is OUT, and the pool is not writable.
- * EOPNOTSUPP: a formatted pool.
+ * EOPNOTSUPP: a formatted pool, or a pool that only devices can access.
  * EIO: the pool's exporter refused access or is gone, or the pool's file was
  * truncated.
  * ENODATA: the copy is OUT, and the buffer is not initialised.
  * EBUSY: another command writes the buffer or, for a copy IN, reads the buffer.
- * ESTALE: the worker that knows the buffer's layout is dead. If the buffer has the engine's own
- * layout, EDQUOT and the errors of struct nnaccel_query are possible, too.
+ * EINTR: the caller was killed.
+ * ESTALE: the worker that knows the buffer's layout is dead.
+ * If the buffer has the engine's own layout, the kernel makes a pool for the conversion. ENOSPC
+ * (too many pools), EDQUOT and the errors of struct nnaccel_query are then possible, too.
  */
 struct nnaccel_buffer_copy {
 	__u32 size;
@@ -1028,15 +1039,16 @@ struct nnaccel_burst_create {
  *
  * A submission is an object of its context. All objects of a context have ids from one table. A
  * submission exists until NNACCEL_WAIT has fetched its answer, or until NNACCEL_DESTROY or the last
- * close of the submission's file or of the context.
+ * close of the context. After the last close of the submission's file, the submission exists only
+ * until its execution ends.
  *
  * While a submission exists, it counts as one of the context's max_commands.
  * A submission's answer is charged to the user, like all memory that the kernel allocates for a
  * context.
  *
  * poll() of the context's own file reports EPOLLIN while an answer can be fetched.
- * The poll() ignores answers of submissions with their own file, and answers for which a call with
- * NNACCEL_SUBMIT_WAIT still waits.
+ * poll() of the context's file ignores answers of submissions with their own file, and answers for
+ * which a call with NNACCEL_SUBMIT_WAIT still waits.
  */
 
 /**
@@ -1111,9 +1123,10 @@ enum nnaccel_state {
  * Copies the description of the work and submits the work. Without NNACCEL_SUBMIT_WAIT, the call
  * does not wait for the engine, for dependencies, or for fences of memory.
  *
- * For BUFFER_COPY of a buffer with NNACCEL_LAYOUT_LINEAR, NNACCEL_SUBMIT itself copies, and returns
- * NNACCEL_STATE_DONE with or without NNACCEL_SUBMIT_WAIT. Before BUFFER_COPY reads or writes a
- * pool, NNACCEL_SUBMIT or NNACCEL_WAIT waits for the fences of the pool.
+ * BUFFER_COPY of a buffer with NNACCEL_LAYOUT_LINEAR is an exception: NNACCEL_SUBMIT itself waits
+ * for the fences of the buffer, copies, and returns NNACCEL_STATE_DONE with or without
+ * NNACCEL_SUBMIT_WAIT. Before BUFFER_COPY reads or writes a pool, NNACCEL_SUBMIT or NNACCEL_WAIT
+ * waits for the fences of the pool.
  *
  * With NNACCEL_SUBMIT_WAIT the call continues as NNACCEL_WAIT with the same @work.
  * With NNACCEL_SUBMIT_WAIT the call returns an error, or 0 with NNACCEL_STATE_DONE and the answer
@@ -1122,8 +1135,8 @@ enum nnaccel_state {
  * NNACCEL_WAIT can fetch the answer and the work is not submitted twice.
  *
  * Without NNACCEL_SUBMIT_WAIT the call returns 0 with NNACCEL_STATE_PENDING and
- * does not write to @work. After a call without NNACCEL_SUBMIT_WAIT, the caller may reuse the
- * structure at @work and the memory to which this structure points.
+ * does not write to @work. As soon as a call without NNACCEL_SUBMIT_WAIT has returned, the caller
+ * may reuse the structure at @work and the memory to which this structure points.
  *
  * Dependencies: the execution begins when all its dependencies have succeeded. If a
  * dependency ends with an error or with another status than NNACCEL_STATUS_NONE,
@@ -1256,7 +1269,8 @@ struct nnaccel_uring_submit {
  * EFAULT: the answer could not be written in full.
  * ENOBUFS: the answer of QUERY does not fit into @data_size.
  * EIO: BUFFER_COPY writes a pool whose exporter refused access.
- * EINTR: a signal interrupted the wait for the answer. ENOMEM.
+ * EINTR: a signal interrupted the wait for the answer.
+ * ENOMEM.
  *
  * @out_error has one of the following values:
  * ENOTCONN, ETIMEDOUT, EUSERS, EAGAIN, EPIPE: see struct nnaccel_query.
@@ -1334,7 +1348,7 @@ struct nnaccel_sync_file {
  * NNACCEL_BURST_MAP | (off_t)burst << NNACCEL_BURST_SHIFT | constant. Errors:
  * EACCES: the caller does not have the context's address space, or the table of regions does not
  * allow the protection.
- * EINVAL: no such region, or a length other than the region's.
+ * EINVAL: no such region, a length other than the region's, or no MAP_SHARED.
  *
  *	region		length			client	worker
  *	STATUS		one page		r	r	written by the kernel
@@ -1664,11 +1678,12 @@ enum nnaccel_device_type {
  * registration ends, the module sends a change uevent for the device.
  *
  * If @hardware is given, the device's directory has a link "device" to the directory of the
- * hardware, and the hardware's directory has a link to the device's directory. When the hardware
- * loses its driver or is removed, the registration ends: the state is "absent", other calls on the
- * file give ENODEV, and poll() reports EPOLLHUP | EPOLLERR. If the hardware is removed, the
- * engine's sessions end as described for NNACCEL_ATTACH_SHARED, but their workers are not killed.
- * The removal of the driver does not wait for the broker or for workers.
+ * hardware, and the hardware's directory has a link to the device's directory. The name of this
+ * second link is the device's name. When the hardware loses its driver or is removed, the
+ * registration ends: the state is "absent", other calls on the file give ENODEV, and poll() reports
+ * EPOLLHUP | EPOLLERR. The engine's sessions also end, as described for NNACCEL_ATTACH_SHARED, but
+ * their workers are not killed. The removal of the driver does not wait for the broker or for
+ * workers.
  *
  * Errors:
  * EINVAL: an unknown type or bus, a malformed name or version, or only one of @bus and
@@ -1764,7 +1779,8 @@ struct nnaccel_engine_next {
  *
  * Errors:
  * ENOENT: no such context is offered, or the context is closed.
- * EBUSY: the context already has a session. EMFILE.
+ * EBUSY: the context already has a session.
+ * EMFILE.
  */
 struct nnaccel_engine_session {
 	__u32 size;
@@ -1846,8 +1862,9 @@ struct nnaccel_engine_opener {
  * grant's length rounded up to pages. NNACCEL_BURST_MAP describes the regions of a burst. Errors:
  * EACCES: the caller does not have the attached address space, or the
  * protection is not granted.
- * EINVAL: the grant does not exist, or the offset or the length is not the grant's.
+ * EINVAL: the grant does not exist, the offset or the length is not the grant's, or no MAP_SHARED.
  * EOPNOTSUPP: only devices can access the memory.
+ * ESHUTDOWN: the module ended the session.
  */
 
 /* mmap() offset of grant g: (off_t)g << NNACCEL_GRANT_SHIFT. */
@@ -1901,8 +1918,9 @@ struct nnaccel_engine_opener {
  * map after the call.
  *
  * Errors:
+ * EINVAL: NNACCEL_ATTACH_FENCES without NNACCEL_ATTACH_DEVICES.
  * EBUSY: the session is already attached.
- * ESHUTDOWN: the context is closed.
+ * ESHUTDOWN: the context is closed, or the module ended the session.
  */
 struct nnaccel_session_attach {
 	__u32 size;
@@ -2178,6 +2196,7 @@ struct nnaccel_cmd {
  *
  * Errors:
  * EAGAIN: no command is queued.
+ * EINVAL: @buffer is not 8-byte aligned.
  * EMSGSIZE: @buffer is too small.
  * EACCES: the caller is not attached to the session.
  * ESHUTDOWN: the context is closed, or the module ended the session.
@@ -2251,12 +2270,15 @@ struct nnaccel_session_fetch {
  * Errors:
  * ENOENT: @cookie names no command that this session fetched and did not answer
  * yet.
- * EINVAL: an unknown status, or a payload size that this kind of command does not allow.
+ * EINVAL: an unknown status, or a payload that this kind of command does not allow.
+ * EINVAL: @buffer is not 8-byte aligned.
  * EINVAL: NNACCEL_COMMIT_FENCE with a wrong kind of command or status, or
  * @fence is not a sync_file.
  * EINVAL: NNACCEL_COMMIT_PROGRESS with a wrong kind of command, or @fence is
  * above NNACCEL_PROGRESS_ALL.
  * EACCES: the caller is not attached to the session.
+ * EINTR: with NNACCEL_COMMIT_FENCE, a signal came before the answer was accepted, and the call may
+ * be repeated.
  */
 struct nnaccel_session_commit {
 	__u32 size;
@@ -2291,6 +2313,7 @@ struct nnaccel_session_commit {
  * ENOENT: no such burst, or the burst has no such slot.
  * ENOSPC: the session has too many notices that were not fetched.
  * EACCES: the caller is not attached to the session.
+ * ESHUTDOWN: the module ended the session.
  */
 struct nnaccel_session_slot {
 	__u32 size;
@@ -2329,7 +2352,8 @@ struct nnaccel_session_slot {
  * EOPNOTSUPP: the grant is not a dma-buf, or only devices can access it.
  * EACCES: the caller is not attached, or writing is not granted.
  * ESHUTDOWN: the session was ended. NNACCEL_SYNC_END still works until the session is detached from
- * its context. EIO: the exporter refused access.
+ * its context.
+ * EIO: the exporter refused access.
  * EINTR: the caller was killed, or a signal came before the access began.
  * ENOMEM.
  */
@@ -2372,24 +2396,25 @@ struct nnaccel_session_sync {
  * dma-buf never waits for its own command. NNACCEL_COMMIT_FENCE adds the fences of the driver's
  * jobs to the memory.
  *
- * The dma-buf is revoked when the grant ends, the session is closed or the client closes
- * its context. After the revocation, attaching, mapping, mmap() and DMA_BUF_IOCTL_SYNC fail with
- * ENODEV, and dynamic importers are notified (move_notify). Mappings that static importers made
- * before the revocation stay valid, and the mapped pages are not freed until they are unmapped.
+ * The dma-buf is revoked when the grant or the session ends, the session is closed or the client
+ * closes its context. After the revocation, attaching, mapping, mmap() and DMA_BUF_IOCTL_SYNC fail
+ * with ENODEV, and dynamic importers are notified (move_notify). Mappings that static importers
+ * made before the revocation stay valid, and the mapped pages are not freed until they are
+ * unmapped.
  *
- * If the worker dies, each command without an answer waits until devices no longer use the
- * command's memory. Then all devices have detached from the command's dma-bufs, and all fences of
- * these dma-bufs have signalled. A dead worker's command then ends with EPIPE, or with
- * ENOTRECOVERABLE if the module's limit for fences passes first. While devices use memory, the
- * memory is not freed. A burst that has slots for memory in use becomes dead only when devices no
- * longer use the memory, or when the module's limit passes.
+ * If the worker dies, each command that the worker fetched and did not answer waits until devices
+ * no longer use the command's memory. Devices no longer use memory when all devices have detached
+ * from the dma-bufs of its grant, and all fences of these dma-bufs have signalled. The command then
+ * ends with EPIPE, or with ENOTRECOVERABLE if the module's limit for fences passes first. While
+ * devices use memory, the memory is not freed. A burst that has slots for memory in use becomes
+ * dead only when devices no longer use the memory, or when the module's limit passes.
  *
  * Errors:
  * EINVAL: @prot has a value that is not listed above.
  * ENOENT: no such grant.
  * EOPNOTSUPP: the grant is not a dma-buf, or is a part of another driver's dma-buf.
  * EACCES: the caller is not attached, or writing is not granted.
- * ESHUTDOWN: the context is closed.
+ * ESHUTDOWN: the context is closed, or the module ended the session.
  * EMFILE.
  */
 struct nnaccel_session_grant_fd {
