@@ -19,7 +19,7 @@ struct summary {
 /** summary_read() - Reads the counters; false: the summary has another form. */
 bool summary_read(struct summary *summary);
 
-/** summary_settles() - Waits until the counters equal @before; false: logs the differing counters. */
+/** summary_settles() - Waits until the counters equal @before; false: logs the differences. */
 bool summary_settles(const struct summary *before);
 
 /**
