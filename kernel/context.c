@@ -153,15 +153,15 @@ static int nnaccel_context_flush(struct file *file, fl_owner_t id)
 
 /*
  * No ioctl runs during the release of a file, because each running ioctl has a reference to the
- * file. At the release, the session, open bursts, and commands without a waiting caller may still
- * point to the context.
+ * file. At the release of a context's file, the session, open bursts, and commands without a
+ * waiting caller may still point to the context.
  */
 static int nnaccel_context_release(struct inode *inode, struct file *file)
 {
 	struct nnaccel_context *ctx = file->private_data;
 
 	/*
-	 * No io_uring execution can begin during the release, because each execution holds the
+	 * No io_uring execution can begin during the release of a file, because each one holds the
 	 * file.
 	 */
 	cancel_delayed_work_sync(&ctx->leave);

@@ -21,8 +21,8 @@
  *
  * Lifetimes ("holds": has a counted reference; "points to": has an uncounted pointer):
  *
- *   A context's file holds the context. The file's release sets ctx->closed and drops the context's
- *	references.
+ *   A context's file holds the context. The release of a context's file sets ctx->closed and drops
+ *	the context's references.
  *   A context points to its session until the session is disconnected, under ctx->lock.
  *   A session's file holds the session, which holds its context.
  *   The table of objects holds pools, models, buffers and submissions, which hold their context.

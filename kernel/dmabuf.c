@@ -23,7 +23,7 @@
  */
 #define NNACCEL_DMABUF_ORDER	(ilog2(SZ_2M) - PAGE_SHIFT)
 
-/* Number of pages that a fault maps, and that are freed between two cond_resched(). */
+/* Number of pages that a fault maps, and number of pages freed between two cond_resched(). */
 #define NNACCEL_DMABUF_CHUNK	BIT(NNACCEL_DMABUF_ORDER)
 
 /*

@@ -223,7 +223,10 @@ static int nnaccel_fetch_write(const struct nnaccel_fetch *fetch, const struct n
 	       put_user(cmd->head.size, fetch->out_size);
 }
 
-/* Fetches the session's first notice. The caller holds ctx->lock, which is released here. */
+/*
+ * Fetches the session's first notice. The caller holds ctx->lock, which nnaccel_fetch_notice()
+ * releases.
+ */
 static int nnaccel_fetch_notice(const struct nnaccel_fetch *fetch)
 {
 	struct nnaccel_session *session = fetch->session;

@@ -17,7 +17,7 @@ struct ANeuralNetworksBurst {
 	/* Only the thread that holds the burst's lock uses the following fields. */
 	/* The request of each step, with a channel if the step's device has one. */
 	struct request *requests;
-	ANeuralNetworksMemory *temporaries;	/* memory; NULL until needed */
+	ANeuralNetworksMemory *temporaries;	/* temporary operands; NULL until needed */
 	struct arena arena;
 };
 

@@ -198,8 +198,8 @@ enum nnaccel_engine_state {
  * @features: out: a bit for each addition to this version; none so far
  *
  * The first call that needs a worker requests a worker from the broker. NNACCEL_INFO_WANT requests
- * the worker before such a call, without waiting for the worker. A context for which no worker was
- * requested costs the engine no memory or process.
+ * the worker before that first call, and does not wait for the worker. A context for which no
+ * worker was requested costs the engine no memory or process.
  *
  * Errors: only those that every ioctl may return.
  */
@@ -773,8 +773,8 @@ struct nnaccel_shape {
  * @attributes_size: bytes there, at most NNACCEL_MAX_ATTRIBUTES
  * @__reserved: must be 0
  * @out_fenced_ns: out: time from the end of the last dependency (see NNACCEL_SUBMIT) to the
- *	engine's answer. The value is NNACCEL_TIME_NONE if this time was not measured, or if the
- *	worker waited for fences
+ *	engine's answer. A time that was not measured, or in which the worker waited for fences, is
+ *	NNACCEL_TIME_NONE
  *
  * A wait for an execution ends early if the caller is killed or the worker
  * dies. The wait also ends when the module's grace period after the deadline has passed. After a
@@ -1547,7 +1547,7 @@ struct nnaccel_datum_timing {
 };
 
 /**
- * struct nnaccel_datum - Unit of which a packet, a request or a result, consists
+ * struct nnaccel_datum - Unit of a packet, which is a request or a result
  * @kind: enum nnaccel_datum_kind
  * @flags: INPUT, OUTPUT: NNACCEL_ARG_NO_VALUE; SHAPE: NNACCEL_SHAPE_SUFFICIENT
  * @rank: INPUT, OUTPUT, SHAPE: dimensions that follow, at most
@@ -1871,14 +1871,14 @@ struct nnaccel_engine_opener {
 #define NNACCEL_GRANT_SHIFT	40
 
 /*
- * nnaccel_session_attach.flags: the process serves other clients, too. If a shared process does not
- * answer an execution in time, the module ends the session instead of killing the process, and
- * poll() reports the end. After a session's end, FETCH, SLOT, GRANT_FD, mmap() and the begin of
- * SYNC fail with ESHUTDOWN, and dma-bufs of grants are revoked. Within two seconds after the
- * session's end, the process must unmap the client's memory and close the session. If the process
- * keeps the ended session open for longer than two seconds, the module detaches the session from
- * its context, which can then get another worker. The process of a detached session can still write
- * to memory that the process has not unmapped.
+ * nnaccel_session_attach.flags: the process serves other clients, too. If a process with
+ * NNACCEL_ATTACH_SHARED does not answer an execution in time, the module ends the session instead
+ * of killing the process, and poll() reports the end. After a session's end, FETCH, SLOT, GRANT_FD,
+ * mmap() and the begin of SYNC fail with ESHUTDOWN, and dma-bufs of grants are revoked. Within two
+ * seconds after the session's end, the process must unmap the client's memory and close the
+ * session. If the process keeps the ended session open for longer than two seconds, the module
+ * detaches the session from its context, which can then get another worker. The process of a
+ * detached session can still write to memory that the process has not unmapped.
  *
  * If a worker does not die within two seconds after it was killed, the module also detaches its
  * session.

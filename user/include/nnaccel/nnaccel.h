@@ -7,7 +7,8 @@
  * may call functions at a time, also on one object. Destroy an object only after every other call
  * on this object has returned. Apart from the log, all state is in handles. A failing call writes
  * one line to `err`, and a successful call empties `err`; `err` may be NULL. A device may be closed
- * before objects that were made from it, because they hold references to the device.
+ * before objects that were made from the device, because these objects hold references to the
+ * device.
  *
  * A later version may add fields to a structure whose first field is `size`. Before a call, the
  * caller sets `size` to the size of the structure. A call returns NN_INVALID_ARGUMENT for a size

@@ -29,7 +29,7 @@ enum nn_status {
 
 /*
  * The reason of a failure: one line without a newline. Each function of libnnaccel.so first empties
- * its struct nn_error, and writes the reason to it if the function fails. The function nn_fail()
+ * its struct nn_error, and writes the reason of a failure to this structure. The function nn_fail()
  * does not overwrite a reason; if a call records several reasons, the first reason stays.
  */
 struct nn_error {
