@@ -78,7 +78,7 @@ TEST_F(depend, chain)
 	}
 }
 
-/* The files of a chain may be closed while it runs. */
+/* The client may close the files of a chain while the chain runs. */
 TEST_F(depend, chain_without_its_links)
 {
 	int fence = start_after(self, -1), last = -1;

@@ -15,7 +15,7 @@
 
 #define LENGTH PAGE
 
-/* A client with a pool and a model, whose worker is another process. */
+/* A client that has a pool and a model; the client's worker is another process. */
 struct client {
 	struct summary before;
 	long long grace;
@@ -369,7 +369,7 @@ TEST_F(shared, keeps_its_session)
 	ASSERT_TRUE(actor_await(&self->c.worker));
 	EXPECT_EQ(async_wait(&behind), EPIPE);
 	EXPECT_EQ(summary_get(-1, "grants"), 0);
-	/* The context gets a second worker while the first worker has not closed its session. */
+	/* The context gets a second worker before the first worker has closed its session. */
 	ASSERT_TRUE(async_start(&behind, self->c.fd, NNACCEL_WORK_QUERY, &again));
 	ASSERT_EQ(broker_await_new(self->c.broker, &context), 0);
 	ASSERT_EQ(broker_session(self->c.broker, context, &session), 0);

@@ -31,7 +31,7 @@
 
 #define LIVES		(uint64_t)how_often(32, 8)	/* or NNACCEL_FUZZ_SECONDS */
 #define CLIENTS		4	/* threads that call */
-#define WORKERS		2	/* threads that fetch and answer commands */
+#define WORKERS		2	/* number of threads that fetch and answer commands */
 #define ROOM_MARGIN	(1UL << 32)
 #define LIFE_MS		400	/* maximum lifetime of a fuzzing process, in ms */
 #define FENCE_MS	300	/* fence_bound_ms: maximum wait for a committed fence */
@@ -90,7 +90,7 @@ static struct room *rooms;		/* by thread */
 static struct {
 	_Atomic unsigned long calls, good;
 	_Atomic unsigned long fenced;	/* number of answers that carry a fence */
-	_Atomic unsigned long by_ioctl[64];	/* good calls, by index in ioctls[] */
+	_Atomic unsigned long by_ioctl[64];	/* number of good calls, by index in ioctls[] */
 } *count;
 
 /* Random numbers that determined a sequence of calls; replaying the numbers repeats the calls. */

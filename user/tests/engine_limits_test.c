@@ -90,9 +90,7 @@ static void test_root_is_not_refused(void **state)
 	assert_int_equal(limits.workers, 5);
 }
 
-/*
- * S1: if a few users each have as many workers as one user may have, other users still get workers.
- */
+/* If a few users each have as many workers as one user may have, other users still get workers. */
 static void test_reserve(void **state)
 {
 	unsigned int had = 0;
@@ -102,7 +100,7 @@ static void test_reserve(void **state)
 	for (uid = 1; uid <= 8; uid++)
 		for (int i = 0; i < 64; i++)
 			had += !limits_acquire(&limits, uid, START);
-	assert_int_equal(had, 256 - 256 / 8 + 4);	/* 4: one for each user from 5 on */
+	assert_int_equal(had, 256 - 256 / 8 + 4);	/* 4: a worker for each of users 5 to 8 */
 	assert_int_equal(limits_acquire(&limits, 1, START), EUSERS);
 	for (had = 0; !limits_acquire(&limits, uid, START); uid++)
 		had++;
@@ -158,8 +156,8 @@ static void test_orderly_users_are_forgotten(void **state)
 }
 
 /*
- * S2: if the table of users with crashed workers is full, the table forgets the user with the
- * oldest crash.
+ * If the table of users with crashed workers is full, the table forgets the user with the oldest
+ * crash.
  */
 static void test_table_forgets_the_oldest(void **state)
 {
@@ -180,7 +178,7 @@ static void test_table_forgets_the_oldest(void **state)
 	assert_int_equal(crash(1, START + uid), 0);
 }
 
-/* S3: the rate of a user's new contexts is limited, even if the user also closes contexts. */
+/* The rate of a user's new contexts is limited, even if the user also closes contexts. */
 static void test_rate(void **state)
 {
 	uint64_t now = START, later = 0;

@@ -58,8 +58,8 @@ static const struct {
 };
 
 /*
- * A message is valid in only one direction and with only one length. Parsing copies the message to
- * *parsed.
+ * A message is valid in only one direction and with only one length. Parsing a message copies the
+ * message to the variable `parsed`.
  */
 static void test_messages(void **state)
 {

@@ -1105,7 +1105,7 @@ static void test_too_much_written(void **state)
 }
 
 /*
- * S5: the worker leaves a hole in the file of a plan. The keeper must not read the hole of a file,
+ * The worker leaves a hole in the file of a plan. The keeper must not read the hole of a file,
  * because reading would allocate pages.
  */
 static void test_no_holes(void **state)
@@ -1301,9 +1301,7 @@ static void slow_index_down(void)
 	strcpy(slow_disk->part, "/index.db");
 }
 
-/*
- * S8: while the index waits for the disk, the keeper accepts, answers and disconnects new workers.
- */
+/* While the index waits for the disk, the keeper accepts, answers and disconnects new workers. */
 static void test_slow_index(void **state)
 {
 	struct message noted = { .kind = CACHE_STORE, .serial = 7 };
@@ -1328,7 +1326,7 @@ static void test_slow_index(void **state)
 	close(second);
 }
 
-/* S8: one transaction executes all requests that arrive during a slow write. */
+/* One transaction executes all requests that arrive during a slow write. */
 static void test_batch(void **state)
 {
 	struct message stores[20];

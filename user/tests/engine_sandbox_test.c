@@ -596,10 +596,7 @@ static long await_file(void)
 	return syscall(SYS_ppoll, NULL, 0, &none, NULL, 0);
 }
 
-/*
- * Calls an ioctl that only engines with drivers may call, and whose number is higher than the
- * numbers of the ioctls of all engines.
- */
+/* Calls an ioctl of the session that only engines which may use drivers may call. */
 static long export_memory(void)
 {
 	return syscall(SYS_ioctl, WORKER_SESSION_FD, NNACCEL_SESSION_GRANT_FD, NULL);

@@ -67,7 +67,7 @@ struct keeper_thread {
 	enum message_kind verdict;	/* the keeper's answer, or 0 if the keeper dies */
 	const char *client[PARTS];	/* the client's memory */
 	struct message request;
-	bool came_first;		/* set if the request came before any part */
+	bool came_first;		/* set if the request came before a part was written */
 };
 
 static bool is_empty(const char *const client[PARTS])

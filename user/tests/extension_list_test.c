@@ -163,7 +163,7 @@ static void test_lengths(void **state)
 
 	(void)state;
 	sample_init(&s);
-	/* The decoder rejects a list of extensions that is too long without reading the list. */
+	/* The decoder rejects an overlong list of extensions without reading the list. */
 	assert_int_equal(nn_device_extensions_decode(&s, EXTENSION_LIST_MAX_SIZE + 1, &list, &count,
 						     NULL), NN_GENERAL_FAILURE);
 	for (size_t size = 0; size <= sizeof(s); size++)

@@ -35,7 +35,7 @@
 #define FAKE_SUBMISSION 0x20000000
 #define FAKE_MOST_IDS (1 << 20)
 #define FAKE_MOST_COMMANDS 32	/* maximum number of submissions whose answers were not fetched */
-#define FAKE_MOST_SUBMISSIONS 256	/* maximum number with an answer or open file */
+#define FAKE_MOST_SUBMISSIONS 256	/* maximum number of submissions with an answer or file */
 #define FAKE_EXTENSION "dev.nnaccel.fake"
 
 /* Value of `error` instead of an errno: the engine refuses the request without giving a reason. */
@@ -59,7 +59,7 @@ union fake_work {
 };
 
 struct fake_submission {
-	uint32_t id;	/* 0 if the answer was fetched, or if the element is unused */
+	uint32_t id;	/* submission's id; 0 if the answer was fetched or the element is unused */
 	uint32_t kind;
 	int fd;				/* open file of the submission, or -1 */
 	int device;			/* its context's file */
@@ -67,7 +67,7 @@ struct fake_submission {
 };
 
 static struct {
-	unsigned int countdown;	/* requests until a request fails; 0 if none fails */
+	unsigned int countdown;	/* number of requests until a request fails; 0 if none fails */
 	int error;			/* errno of the failing request, or FAKE_REFUSES */
 	unsigned int failures;
 	bool is_on;			/* if false, all requests go to the real kernel */

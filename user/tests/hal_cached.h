@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Counts the plans in the engine's own cache: files in nnacceld's state folder, and mappings of a
- * worker; only root may count.
+ * worker; the test needs root.
  */
 #ifndef NN_TESTS_HAL_CACHED_H
 #define NN_TESTS_HAL_CACHED_H

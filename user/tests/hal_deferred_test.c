@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests cache entries that are saved while the model is in use: after the model's first execution
- * if the engine defers compiling (nnacceld --lazy), and again after many executions. Needs
+ * if the engine defers compiling (nnacceld --lazy), and again after many executions. The test needs
  * /dev/nnaccel and a running nnacceld, with or without --lazy.
  */
 #define _GNU_SOURCE
@@ -19,7 +19,7 @@
 
 #define EXECUTIONS 150		/* number of executions until a model is tuned and saved */
 #define READERS how_often(3, 1)
-#define ROUNDS how_often(4, 2)	/* number of times an entry is saved while other processes read */
+#define ROUNDS how_often(4, 2)	/* number of times that an entry is saved while processes read it */
 
 /* The arguments of the last call of deferred_saved(). */
 static sem_t told;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests memory of another driver in executions, bursts and models, with the installed engine. The
- * exporter of the memory is a module of the tests that counts the notifications of accesses. Needs
- * /dev/nnaccel, a running nnacceld and root.
+ * exporter of the memory is a module of the tests that counts the notifications of accesses. The
+ * test needs /dev/nnaccel, a running nnacceld and root.
  */
 #include <liburing.h>
 #include <poll.h>

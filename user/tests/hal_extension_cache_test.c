@@ -12,7 +12,7 @@
 #include "tests/hal_cached.h"
 
 /*
- * Numbers that name the cache entries in the folder. The entry GOLDEN is of a model with
+ * Numbers that name the cache entries in the test's folder. The entry GOLDEN is of a model with
  * extensions, and the entry CORE of a model without extensions.
  */
 enum { GOLDEN = 30, CORE };
@@ -99,7 +99,7 @@ static void test_stranger(void **state)
 	nna_device_close(stranger);
 }
 
-/* Flips single bits of the model file: in some of the file's bytes, each bit. */
+/* Flips each bit, one at a time, of some bytes of the model file. */
 static void test_bits(void **state)
 {
 	struct nna_device *member = open_as(true);

@@ -145,7 +145,8 @@ static void test_overdue(void **state)
 	check(twice(other, of_other, 1, 0));
 	/*
 	 * The deadline is half of the time that the execution takes. The test does not lengthen the
-	 * deadline on slow machines, because a sandboxed engine process would not know the factor.
+	 * deadline on slow machines, because a sandboxed engine process could not lengthen its
+	 * delay.
 	 */
 	assert_int_equal(twice(device, p, KIT_ENGINE_LATE, clock_ns() + 2 * NS_PER_S),
 			 NN_MISSED_DEADLINE_TRANSIENT);
@@ -332,8 +333,7 @@ static void test_device_memory(void **state)
 	assert_int_equal(ioctl(reader.fd, EXPORTER_IMPORT, &import), 0);
 	device_number(&reader, 0, &number);
 	/*
-	 * Import the whole dma-buf of the other driver, because the engine cannot get a dma-buf of
-	 * only a part.
+	 * Import the other driver's whole dma-buf, because the engine can get only whole dma-bufs.
 	 */
 	check(nna_memory_import(device, NNA_SIZED(nna_file, .fd = exporter.buffer,
 				.prot = PROT_READ | PROT_WRITE,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the effect of models' priorities between clients. If a user has several workers, a worker
- * gets a lower CPU weight while all models of the worker have low priority. The test needs
- * /dev/nnaccel, a running nnacceld and root. The test is skipped if workers have no cgroups.
+ * Tests how the priorities of models affect the CPU weights of workers. If a user has several
+ * workers, a worker gets a lower CPU weight while all models of the worker have low priority. The
+ * test needs /dev/nnaccel, a running nnacceld and root. The test is skipped if workers have no
+ * cgroups.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

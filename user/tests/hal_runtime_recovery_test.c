@@ -146,8 +146,8 @@ static void test_engine_restarts(void **state)
 		compute(named, NULL);
 		compile_and_compute(true);
 		/*
-		 * Print the progress, because the caller would consider a test hanging that prints
-		 * nothing during fifty restarts.
+		 * Print the progress, because the caller considers a test that prints nothing
+		 * during fifty restarts as hanging.
 		 */
 		print_message("# restart %d of %d\n", i + 1, restarts);
 		fflush(stdout);

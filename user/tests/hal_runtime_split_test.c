@@ -67,7 +67,7 @@ static void no_activation(ANeuralNetworksModel *model, uint32_t operand)
 static const uint32_t row[] = { 1, ROW }, open_row[] = { 0, ROW };
 
 /*
- * Makes a model for a branch of the IF: ADD or MUL of a and b, where b has an unknown number of
+ * Makes a model for a branch of the IF, with ADD or MUL of a and b; b has an unknown number of
  * rows.
  */
 static ANeuralNetworksModel *branch(ANeuralNetworksOperationType type)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests a model that libneuralnetworks splits between nnacceld and the Vulkan engine, because of
- * the performance that the engines report. The two engines share memory by a dma-buf. Needs
- * nnacceld as the device nnaccel, and nnaccel-vulkan as the device vulkan-second, which reports the
- * best performance for floats and the worst performance for bytes.
+ * the performance that the engines report. The two engines share memory by a dma-buf. The test
+ * needs nnacceld as the device nnaccel, and nnaccel-vulkan as the device vulkan-second, which
+ * reports the best performance for floats and the worst performance for bytes.
  */
 #include <dirent.h>
 

@@ -362,7 +362,7 @@ static void test_dead_opener(void **state)
 	assert_int_equal(tell(&c, ORPHAN), NN_OK);
 	assert_int_not_equal(tell(&c, ASK), NN_OK);
 	assert_false(find(ENGINE "/worker-*", folder));
-	/* If a client opens the device again by itself, the client gets a worker. */
+	/* If the client itself opens the device again, the client gets a worker. */
 	assert_int_equal(tell(&c, CLOSE), 0);
 	assert_int_equal(tell(&c, ASK), NN_OK);
 	end(&c);

@@ -47,7 +47,7 @@ enum call {
 };
 
 static struct {
-	int left[CALLS];	/* the left-th next call fails; if 0, no call */
+	int left[CALLS];	/* number of the call that fails, from 1; 0: none */
 	int error;		/* errno of the calls that fail */
 	unsigned int committed, rolled_back, abandoned, lines;
 	time_t passed_s;

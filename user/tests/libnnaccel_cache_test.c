@@ -772,8 +772,8 @@ static void test_unreadable(void **state)
 /*
  * The library truncates the model file first and writes the model file last, and syncs each step
  * before the next step. If the library fails to write a cache entry, the entry's model file is
- * empty. Each letter of a call is '0' (truncates to 0), 't' (truncates to a size), 'w' (writes) or
- * 's' (syncs).
+ * empty. The letter of a call is '0' (truncating to 0), 't' (truncating to a size), 'w' (writing)
+ * or 's' (syncing).
  */
 static void test_order(void **state)
 {

@@ -211,7 +211,7 @@ static void test_executions(void **state)
 }
 
 /*
- * Calls each function of libnnaccel that allocates memory once. Returns false and sets err if one
+ * Calls once each function of libnnaccel that allocates memory. Returns false and sets err if one
  * of the calls failed.
  */
 static bool run_all(void)
@@ -262,8 +262,8 @@ static void test_out_of_memory(void **state)
 		if (kept_more(&before, &left))
 			fail_msg("allocation %u: %s are left", number, kept_more(&before, &left));
 		/*
-		 * If the failure ended the library's connection, the library connects again once
-		 * the engine has closed the old connection.
+		 * If a failed allocation ended the library's connection, the library connects again
+		 * once the engine has closed the old connection.
 		 */
 		while (!run_all())
 			usleep(1000);

@@ -62,7 +62,7 @@ static struct {
 	struct nna_request request;
 } given;
 
-/* Objects that the calls returned. */
+/* Objects that the tested calls returned. */
 static struct {
 	struct nna_device *device;
 	struct nna_memory *memory;

@@ -89,8 +89,8 @@ static void test_copies(void **state)
 	assert_ptr_not_equal(s->operands[2].operand.extra.bytes, bytes);
 	assert_memory_equal(s->operands[2].operand.extra.bytes, bytes, sizeof(bytes));
 	/*
-	 * In the signature, an operand of an extension's type has a one-byte type of scalars or of
-	 * tensors.
+	 * In the signature, a scalar of an extension's type has the type BOOL, and a tensor has the
+	 * type TENSOR_QUANT8_ASYMM.
 	 */
 	assert_ptr_equal(s->operands[2].type, &types_of_two[1]);
 	assert_int_equal(s->operands[2].operand.type, NN_BOOL);

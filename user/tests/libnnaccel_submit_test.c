@@ -24,9 +24,7 @@ static struct nna_device *device;
 static struct nn_error err;
 static struct kept kept;
 
-/*
- * Counts, since the last check, of the library's requests, and of the answered requests for work.
- */
+/* Numbers of the library's requests and of answered requests for work, since the last check. */
 static unsigned int submits, waits, destroys, works;
 static uint32_t submitted, waited_for, destroyed;
 

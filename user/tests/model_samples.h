@@ -19,7 +19,7 @@ void sample_everything(struct model_builder *b);
 /* out[2,2] = in[2,2] + {1, 2} */
 void sample_add(struct model_builder *b);
 
-/* out = cond ? a + b : a * b, all [2] */
+/* out = cond ? a + b : a * b, all of shape [2] */
 void sample_if(struct model_builder *b);
 
 /* i[1] and sum[1]: while (i < limit) { i += 1; sum += i; } */

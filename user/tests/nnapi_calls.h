@@ -2,7 +2,7 @@
 /*
  * Records the settings with which a client compiles and runs models. The header replaces the NNAPI
  * functions for compiling and running; the replacements record each call and forward it to the
- * NNAPI's function. Only one file of a program may include this header.
+ * NNAPI's function. Only one file of a program may include nnapi_calls.h.
  */
 #ifndef NN_TESTS_NNAPI_CALLS_H
 #define NN_TESTS_NNAPI_CALLS_H

@@ -30,7 +30,7 @@ void *__real_calloc(size_t count, size_t size);
 #include "tests/open_files.h"
 #include "ops/float16.h"
 
-enum { VALUES = 48, ROOM = 1 << 16, EACH = 600 /* first allocations, each fails in turn */ };
+enum { VALUES = 48, ROOM = 1 << 16, EACH = 600 /* number of allocations that fail in turn */ };
 
 struct value {
 	struct OrtValueInfo info;
@@ -247,8 +247,8 @@ static void read_attribute_of(struct the_case *c, struct OrtOpAttr *a, char *tex
 }
 
 /*
- * Reads a node from the words of OPERATOR-VERSION, the inputs, ">", the outputs, and
- * ATTRIBUTE=VALUE for each attribute.
+ * Reads a node from the words OPERATOR-VERSION, inputs, ">", outputs, and ATTRIBUTE=VALUE for each
+ * attribute.
  */
 static void read_node(struct the_case *c, char *words)
 {
@@ -617,8 +617,8 @@ static void try_cases(void)
 		const enum kind kind = cases[i].kind;
 
 		/*
-		 * The provider claims a part whose work is exactly min_work, and leaves a part
-		 * whose work is less.
+		 * The provider claims a part whose work is exactly min_work, and does not claim a
+		 * part whose work is less.
 		 */
 		for (int more = 0; more <= (kind == PAYS); more++) {
 			read_case(&c, cases[i].graph, cases[i].outputs);
@@ -873,7 +873,7 @@ static void test_report(void **unused)
 		{ "x:f2,2,3 w=f2,6,3~ r=f2,6,2~ b:f2,12 h0:f2,2,2 | GRU-14", 4 * (36 + 24) },
 		/*
 		 * Attention computes 2 by 3 scores; each score is a sum of 4 products, and is
-		 * multiplied for 2 outputs.
+		 * multiplied by 2 values.
 		 */
 		{ "q:f1,2,4 k:f1,3,4 v:f1,3,2 | Attention-23", 6 * 4 + 6 * 2 },
 		/*

@@ -232,8 +232,8 @@ static void test_capability(void **unused)
 }
 
 /*
- * The replaced query for supported operations reports this index as unsupported (-1: no operation),
- * and returns this result code.
+ * The operation that the replaced query for supported operations reports as unsupported (-1: none),
+ * and the query's result code.
  */
 static struct {
 	int refused, result;
@@ -656,7 +656,7 @@ static void test_calls(void **unused)
 }
 
 /*
- * If a run fails, the provider compiles and runs again once, provided that no other device is left
+ * If a run fails, the provider compiles and runs once more, provided that no other device is left
  * and that a new compilation may help.
  */
 static void test_failures(void **unused)
@@ -830,7 +830,7 @@ static void test_cpu_takes_over(void **unused)
 
 /*
  * If the device fails, the provider tries the device again after a pause, and uses the device if a
- * compilation succeeds. Each further failure of the device makes the provider's pause longer.
+ * compilation succeeds. Each failure of the device makes the provider's next pause longer.
  */
 static void test_device_comes_back(void **unused)
 {

@@ -702,7 +702,10 @@ static void test_conv_shapes(void **state)
 static void test_transposed_parameters(void **state)
 {
 	static const struct {
-		/* Scalars: paddings (left right top bottom), strides (width height). */
+		/*
+		 * Scalars of TRANSPOSE_CONV_2D: paddings (left right top bottom), strides (width
+		 * height).
+		 */
 		int32_t scalars[6];
 		enum nn_status status;
 	} table[] = {

@@ -679,9 +679,9 @@ static void test_bad_nms(void **state)
 /* ---- GENERATE_PROPOSALS ---- */
 
 /*
- * The image of 9 by 10 has three pixels with a stride of 4, and one anchor at each pixel. The three
- * boxes reach horizontally from 0 to 6, from 4 to 9 and from 8 to 9. The second box overlaps the
- * first box by 8 of 36 units of area, and the third box by 4 of 20.
+ * The image of 9 by 10 has three positions with a stride of 4, and one anchor at each position. The
+ * three boxes reach horizontally from 0 to 6, from 4 to 9 and from 8 to 9. The second box overlaps
+ * the first box by 8 of 36 units of area, and the third box by 4 of 20.
  */
 static void test_proposals(void **state)
 {

@@ -137,7 +137,7 @@ static uint32_t product(const uint32_t *dims, uint32_t rank)
 
 /*
  * Makes whole numbers that quantising does not change, because each row has the smallest and the
- * largest number of the form.
+ * largest number that `form` allows.
  */
 static void fill_rows(const struct shape *s, int32_t form, uint32_t seed, float *x)
 {
@@ -239,7 +239,10 @@ static void test_sums(void **state)
 				check_sums(&shapes[i], types[k], form);
 }
 
-/* Depending on the form, each row or image has its own scale, or all rows have the same scale. */
+/*
+ * Depending on the scalar `form`, each row or image has its own scale, or all rows have the same
+ * scale.
+ */
 static void test_rows(void **state)
 {
 	static const float x[] = { 1000, 127000, 1, 127 };

@@ -134,8 +134,8 @@ static const struct oc_signature signatures[] = {
 };
 
 /*
- * Signatures that have as many inputs as the operation allows. Each bit of `counts` is an allowed
- * number of inputs, for which the last inputs are omitted.
+ * Signatures that have as many inputs as the operation allows. Bit n of `counts` is set if the
+ * operation allows n inputs, so that the last inputs may be omitted.
  */
 #define N(count) (UINT64_C(1) << (count))
 

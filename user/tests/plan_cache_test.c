@@ -833,8 +833,8 @@ static void build_product(uint32_t rows, uint32_t columns, uint32_t depth, int32
 
 /*
  * A kernel for one row of floats reads large weights directly from a pool, or from the data part of
- * a saved plan. The plan does not pack these large weights, because packing would delay the first
- * result.
+ * a saved plan. The plan does not pack large weights for this kernel, because packing would delay
+ * the first result.
  */
 static void test_large_weights(void **state)
 {

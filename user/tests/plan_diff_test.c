@@ -125,7 +125,7 @@ static void *run_job(void *arg)
 
 /*
  * Overwrites the pool of constants, because loaded plans must not read the pool. Returns a copy of
- * the pool.
+ * the pool's old contents.
  */
 static uint8_t *hide_pool(void)
 {

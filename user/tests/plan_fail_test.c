@@ -146,7 +146,7 @@ static void set_right(void)
 
 /*
  * Calls run() while the first allocation fails, then while the second allocation fails, and so on,
- * until the failing allocation does not occur.
+ * until the run has fewer allocations.
  */
 static unsigned int fail_each(bool lasting)
 {

@@ -17,7 +17,7 @@
 #include "plan/internal.h"
 #include "plan/kernels/isa.h"
 
-enum { COUNT = 64 };			/* more elements than any vector register has */
+enum { COUNT = 64 };			/* number of elements; more than a vector register has */
 
 static struct model_builder built;
 

@@ -37,7 +37,7 @@ static void check_block(size_t size)
 	assert_int_equal((uintptr_t)block % (taken < HUGE_PAGE ? page : HUGE_PAGE), 0);
 	memset(block, 1, size);
 	assert_true(is_mapped(block + taken - page));
-	/* Extra pages that were mapped to align a large block must be unmapped already. */
+	/* Extra pages that were mapped to align a large block must already be unmapped. */
 	if (taken >= HUGE_PAGE)
 		assert_false(is_mapped(block + taken));
 	pages_free(block, size);

@@ -940,8 +940,8 @@ static void test_endless_loop(void **state)
 }
 
 /*
- * Builds while (length[1] < limit[1]) { list = list ++ {length}; length += 1; } for a list of any
- * size.
+ * Builds a model: while (length[1] < limit[1]) { list = list ++ {length}; length += 1; } for a list
+ * of any size.
  */
 static void build_growing_list(bool declared)
 {

@@ -82,7 +82,9 @@ static void test_no_device(void **state)
 
 		assert_non_null(found);
 		assert_ptr_not_equal(found, functions[i].ours);
-		/* No object that follows the test program in the search order has the function. */
+		/*
+		 * No object that follows the test program in the search order defines the function.
+		 */
 		assert_null(run_real((const void *)set_up, functions[i].name));
 	}
 }
@@ -97,7 +99,9 @@ static void test_device(void **state)
 		const char *name = functions[i].name;
 		void *theirs = true_of(runtime, name);
 
-		/* dlsym() finds no function of a runtime in another library, or with RTLD_NEXT. */
+		/*
+		 * dlsym() finds no runtime's function by another library's handle or by RTLD_NEXT.
+		 */
 		assert_null(dlsym(other, name));
 		assert_null(dlsym(RTLD_NEXT, name));
 		assert_null(run_real((const void *)set_up, name));

@@ -199,7 +199,7 @@ static void test_refusals(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Makes a model out = n OPERATION constant on INT32 [1]; `result` is the type of `out`. */
+/* Makes a model out = n OPERATION constant for n of INT32 [1]; `result` is the type of `out`. */
 static ANeuralNetworksModel *step_model(ANeuralNetworksOperationType operation, int32_t constant,
 					int32_t result)
 {

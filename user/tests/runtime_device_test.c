@@ -541,8 +541,8 @@ static int make_memory(ANeuralNetworksCompilation *compilation, bool output,
 }
 
 /*
- * The CPU and the accelerator read an input of mixed_model(). If two devices read an input, a
- * memory for the input should be memory that both devices can access.
+ * In mixed_model(), the CPU and the accelerator read the same input. If two devices read an input,
+ * a memory for the input should be memory that both devices can access.
  */
 static void test_memory_of_two(void **state)
 {

@@ -117,7 +117,7 @@ static int finish(ANeuralNetworksModel *model, const uint32_t *input, uint32_t o
 	return 0;
 }
 
-/* Makes out = relu(weights * in + bias); the weights are in the application's memory. */
+/* Makes a model out = relu(weights * in + bias); the weights are in the application's memory. */
 static int make_model(ANeuralNetworksModel **made)
 {
 	static const uint32_t dims[][2] = { { 1, IN }, { OUT, IN }, { OUT }, { 1, OUT } };
@@ -436,8 +436,8 @@ static unsigned int fail_each(const struct run *run, bool lasting)
 			continue;
 		}
 		/*
-		 * Memory may grow once, when the CPU replaces the device for the first time. If
-		 * memory grows twice, the library leaks memory.
+		 * The memory in use may grow once, when the CPU replaces the device for the first
+		 * time. If the memory in use grows twice, the library leaks memory.
 		 */
 		if (has_grown)
 			fail_msg("%s: allocation %u: not given back: %s", run->name, number,

@@ -69,7 +69,7 @@ static struct {
 	uint32_t allocated;		/* number of memories allocated so far */
 	uint32_t freed;			/* number of memories freed so far */
 	bool refuses_imports;		/* true: the device cannot reach imported memories */
-	uint32_t unreachable;		/* unreachable memories of the last queried model */
+	uint32_t unreachable;		/* number of unreachable memories in the last model */
 	bool has_buffers;		/* true: the device can allocate buffers */
 	uint32_t tokens;		/* token of the next buffer, from 1 */
 	/*
@@ -114,7 +114,7 @@ static struct {
 	uint32_t executed_by_second;
 	uint32_t opened;		/* number of device handles open in this process */
 	uint32_t asked_for_info;	/* times */
-	void (*at_info)(struct nn_device_info *info);	/* may change the device's info */
+	void (*at_info)(struct nn_device_info *info);	/* changes the info, unless NULL */
 	atomic_uint worker;		/* number of the living worker; other workers are dead */
 } accel;
 

@@ -171,8 +171,8 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 }
 
 /*
- * A lock begins an access to each file, and the last unlock ends all accesses. A failing lock ends
- * all accesses that the lock has begun.
+ * Locking a buffer begins an access to each of its files, and the last unlock ends all accesses. A
+ * lock that fails ends all accesses that the lock has begun.
  */
 static void test_exporters(void **state)
 {

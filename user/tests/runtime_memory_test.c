@@ -145,7 +145,8 @@ static void test_argument_ranges(void **state)
 
 /*
  * The error of an argument that is already set has priority over the error of a wrong length. The
- * error of a range outside of the memory has priority over both of these errors.
+ * error of a range outside of the memory has priority over the errors of a set argument and of a
+ * wrong length.
  */
 static void test_argument_twice(void **state)
 {

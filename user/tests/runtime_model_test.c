@@ -418,7 +418,7 @@ struct graph_case {
 	const char *name;
 	uint32_t num_tensors;
 	uint32_t num_sums;
-	uint32_t sums[3][3];		/* indices of x, y and x + y */
+	uint32_t sums[3][3];		/* operand indices of x, y and x + y */
 	uint32_t output;
 	int result;
 };

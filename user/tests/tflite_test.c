@@ -157,8 +157,8 @@ static int invoke_relu(struct tfl_context *context, struct tfl_node *n)
 }
 
 /*
- * Builds a RELU after a RESHAPE of 12 floats, whose shape is an input. TensorFlow Lite does not
- * know the shapes of the outputs of RESHAPE and RELU.
+ * Builds a RELU after a RESHAPE of 12 floats; the RESHAPE's shape is an input. TensorFlow Lite does
+ * not know the shapes of the outputs of RESHAPE and RELU.
  */
 static struct world *reshaped(void)
 {
@@ -660,7 +660,7 @@ static void test_refusals(void **state)
 		{ 0, 0, 0, 1, 1 },				/* TensorFlow Lite computes MUL */
 		{ 1, 0, 0, 1, 0 },				/* TensorFlow Lite computes ADD */
 		{ -1, ANEURALNETWORKS_OP_FAILED, 0, 0, 0 },
-		{ -1, 0, 1, 0, 0 },				/* models of one operation only */
+		{ -1, 0, 1, 0, 0 },				/* NNAPI accepts one operation */
 		{ -1, 0, 2, 1, 0 },
 	};
 
@@ -1111,7 +1111,7 @@ static void test_operation_of_mediapipe(void **state)
 		assert_int_equal(w->registrations[n].prepare(&w->context, &w->nodes[n]), TFL_OK);
 		assert_int_equal(w->dims[3].data[1], cases[i].height);
 		assert_int_equal(w->dims[3].data[2], cases[i].width);
-		/* The operation accepts strides and sizes up to 2^15. */
+		/* The custom operation accepts strides and sizes up to 2^15. */
 		for (int k = 0; k < 8; k++) {
 			int *limited[] = { &params[1], &params[2], &w->dims[0].data[1], &w->dims[1].data[2] };
 			int *at = limited[k / 2], usual = *at;

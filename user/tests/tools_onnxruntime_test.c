@@ -36,7 +36,7 @@ struct OrtValue {
 };
 
 struct shape {
-	ONNXTensorElementDataType type;	/* ONNX_NONE if the input is not a tensor */
+	ONNXTensorElementDataType type;	/* element type; ONNX_NONE if the input is not a tensor */
 	size_t rank;
 	int64_t dims[MAX_RANK + 1];
 };

@@ -72,7 +72,7 @@ static struct machine {
 	bool has_engine_user, session_has_group, account_has_group, is_own_group;
 	int group_at;			/* index of the device's group in the list of groups */
 	rlim_t files;
-	uint64_t blocks, available;	/* blocks of the file system of the engine's state */
+	uint64_t blocks, available;	/* total and free blocks of the state's file system */
 	enum nn_status open_status, info_status, context_status;
 	uint32_t num_devices, abi;	/* abi: 0 if the device has another ABI */
 	struct nna_context_info context;
@@ -400,8 +400,8 @@ enum nn_status nna_device_get_context_info(struct nna_device *device, struct nna
 }
 
 /*
- * This function stands for a library, because `nnaccel cdi` finds the path of each library by one
- * of the library's functions.
+ * ANeuralNetworks_getRuntimeFeatureLevel() stands for a library, because `nnaccel cdi` finds a
+ * library's path by a function of the library.
  */
 int64_t ANeuralNetworks_getRuntimeFeatureLevel(void)
 {

@@ -237,7 +237,9 @@ static void make_widened(void)
 	mb_operation(&b, NN_OP_ADD, MB_LIST(wide, c, mb_int32(&b, 0)), MB_LIST(out));
 }
 
-/* Checks that the built sample becomes one dispatch and has the results of the reference. */
+/*
+ * Checks that the built sample becomes one dispatch and has the results of the reference kernels.
+ */
 static void check_fused(void)
 {
 	const struct nn_plan_options options = { .kernels = "none" };

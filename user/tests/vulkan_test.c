@@ -859,7 +859,7 @@ static void test_cut(void **unused)
 	make_large_add();
 	p = must_prepare(&b.model);
 	assert_int_equal(facts_of(p).submissions, 1);
-	/* In the test's clock, each submission takes two steps. */
+	/* Each submission advances the test's clock by two steps. */
 	step_ns = NS_PER_S / 20;
 	check_against_plan(p);
 	assert_int_equal(facts_of(p).submissions, 8);
@@ -1613,8 +1613,9 @@ static void test_domain_of_indices(void **unused)
 }
 
 /*
- * Each call of Vulkan fails in turn while a buffer is made, written and read. A buffer on a lost
- * GPU fails copies, and fails executions on the GPU that the engine opens instead.
+ * Each call of Vulkan fails in turn while a buffer is made, written and read. If the GPU of a
+ * buffer is lost, copies of the buffer fail, and executions with the buffer fail on the reopened
+ * GPU.
  */
 static void test_domains_fail(void **unused)
 {

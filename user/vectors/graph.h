@@ -29,7 +29,7 @@ struct random_graph {
 	uint32_t num_indices;
 	uint32_t input;
 	uint32_t outputs[MAX_OUTPUTS];
-	uint8_t *values;		/* constants' values: VALUES_SIZE bytes of the test */
+	uint8_t *values;		/* constants' values, in VALUES_SIZE bytes of the test */
 	size_t used;
 	int32_t type;
 	bool is_delicate;	/* set if operations normalise or recur, so that errors grow */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts objects that a program has not released. The count covers all threads, and all code that
- * is linked into a program with the Makefile's `failing`.
+ * Counts objects that a program has not released. The count of objects covers all threads, and all
+ * code that the Makefile's `failing` links into a program.
  */
 #ifndef NN_TESTS_KEPT_H
 #define NN_TESTS_KEPT_H

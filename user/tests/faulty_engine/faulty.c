@@ -511,7 +511,7 @@ static enum nn_status faulty_execute(const struct nna_engine *engine, void *prep
 
 /* ---- bursts ---- */
 
-/* The sample engine's executor, and the memory of the first slot that had each slot index. */
+/* The sample engine's executor, and for each slot index the memory of the first slot. */
 struct faulty_executor {
 	/* first member, because the sample engine's functions take a pointer to `own` */
 	struct executor own;

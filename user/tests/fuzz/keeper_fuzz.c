@@ -57,7 +57,7 @@ enum act { PACKET, POKE, UNMAP, RESIZE, HANG_UP, FILL, LATER, LOOK };
 static struct worker {
 	int memory;			/* memory that the worker got, or -1 */
 	uint8_t *map;			/* mapping of `memory`, or NULL */
-	const uint8_t *view;		/* private mapping of `memory`, despite sealing */
+	const uint8_t *view;		/* private mapping of `memory`, unaffected by seals */
 	size_t size, view_size;
 	bool is_filled;			/* set if the worker wrote every page of `memory` */
 } workers[CLIENTS];

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * An engine for tests of the engine kit. The engine supports the operations of nnacceld, and stores
- * buffers of memory domains in its own layout. The engine writes its log by a log function of the
- * engine. Certain values of an input are commands to the engine, for example to delay the
- * execution.
+ * buffers of memory domains in its own layout. The engine writes the log by its own log function.
+ * Certain values of an input are commands to the engine, for example to delay the execution.
  */
 #include <linux/random.h>
 #include <poll.h>
@@ -362,8 +361,8 @@ static void end(const struct nn_execution *e, struct plain *p)
 }
 
 /*
- * Makes the test's device double a number in memory that no CPU can map. If the number is the
- * command KIT_ENGINE_FENCED, a fence of the test's driver ends the execution.
+ * Makes the test's device double a number in memory that no CPU can map. If the doubled number is
+ * the command KIT_ENGINE_FENCED, a fence of the test's driver ends the execution.
  */
 static bool double_by_device(struct nna_engine_execution *execution, struct nn_execution *e,
 			     const struct nna_engine_region *region)
