@@ -182,7 +182,6 @@ static int start_with_buffers(FIXTURE_DATA(depend) *self, uint64_t from, uint64_
 	return submit_file(self->s.fd, &e.base.cmd, file);
 }
 
-/* Waits until @count commands of all contexts are queued. */
 static void await_queued(int count)
 {
 	struct shown all[8];

@@ -42,7 +42,6 @@ static const char *plugin_path(const char *name)
 	return path;
 }
 
-/* An engine that defines no extensions itself. */
 static const struct nna_engine engine;
 
 static enum nna_engine_plugin take(const struct nnx_extension *descriptor, struct nn_error *err)

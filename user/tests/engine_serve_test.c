@@ -170,7 +170,7 @@ static struct {
 	bool is_short, is_silent;	/* outputs are too small; shapes are not reported */
 	int fence;			/* fence that ends executions, or -1 */
 	bool took_fence, may_export;
-	uint64_t device_ns;		/* device time that the engine reports */
+	uint64_t device_ns;
 	bool measure;			/* set if the last execution requested times */
 	int prepared, released;
 	void *better;			/* prepared model that replaces the executed model */
@@ -761,7 +761,6 @@ static void test_prepare(void **state)
 	assert_non_null(strstr(kernel.messages[0], "shorter"));
 }
 
-/* The engine's function that checks attributes of preparations and of executions. */
 static enum nn_status check_attributes(const struct nna_engine *e,
 				       const struct nn_attributes *attributes, bool is_execution,
 				       struct nn_error *err)
@@ -1565,7 +1564,6 @@ static void use_parts(uint32_t num_model, uint32_t num_data)
 	server.models.files = engine_cache_files(&engine);
 }
 
-/* Makes the engine save one model part and one data part. */
 static void begin_saving(void)
 {
 	memset(&saved, 0, sizeof(saved));

@@ -269,7 +269,7 @@ static struct {
 	int fence;			/* fence with which the engine ends executions, or -1 */
 	int dependencies;		/* errno of these */
 	bool depends;			/* set if the engine got a fence of the dependencies */
-	atomic_bool defers;		/* set if the engine defers executions */
+	atomic_bool defers;
 	_Atomic(struct nna_engine_execution *) execution;	/* the last one */
 	_Atomic(void *) base;		/* address of the last execution's memory */
 	_Atomic(void *) forgotten;

@@ -41,7 +41,6 @@
 /* Value of `error` instead of an errno: the engine refuses the request without giving a reason. */
 #define FAKE_REFUSES -1
 
-/* Kinds of objects that have ids. */
 enum fake_kind { FAKE_NONE, FAKE_POOL, FAKE_MODEL, FAKE_BUFFER };
 
 /* Submitted work together with its answer; the answer exists as soon as the work is submitted. */

@@ -539,10 +539,10 @@ static void put(const char *path, const char *text)
 
 /* Counts of this process's events since tracing began. */
 struct seen {
-	unsigned long executions;	/* number of executions that were queued */
-	unsigned long copies;		/* number of copies to or from buffers */
-	unsigned long pools;		/* number of new memory pools of all kinds */
-	unsigned long maps;		/* number of mmap() calls */
+	unsigned long executions;
+	unsigned long copies;
+	unsigned long pools;
+	unsigned long maps;
 };
 
 static void trace_begin(void)

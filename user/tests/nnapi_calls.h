@@ -86,7 +86,6 @@ NNAPI_RUN(ANeuralNetworksExecution_compute,
 #undef NNAPI_CALL
 #undef NNAPI_RUN
 
-/* Names of the NNAPI's result codes, indexed by code. */
 static const char *const nnapi_results[] = {
 	"NO_ERROR", "OUT_OF_MEMORY", "INCOMPLETE", "UNEXPECTED_NULL", "BAD_DATA", "OP_FAILED",
 	"BAD_STATE", "UNMAPPABLE", "OUTPUT_INSUFFICIENT_SIZE", "UNAVAILABLE_DEVICE",

@@ -399,7 +399,6 @@ int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model, ANeuralNetwor
 	return add(model, type, in_count, in, out_count, out);
 }
 
-/* Returns whether each output has the expected numbers. */
 static bool are_expected(const struct the_case *c, const struct OrtKernelContext *context)
 {
 	for (size_t o = 0; o < c->graph.out_count; o++) {

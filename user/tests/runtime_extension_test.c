@@ -128,7 +128,7 @@ static ANeuralNetworksCompilation *compile_for_nnaccel(ANeuralNetworksModel *mod
 	return c;
 }
 
-/* Sets the inputs and outputs of an execution. */
+/* The input and the outputs of an execution. */
 struct results {
 	int64_t count;
 	int64_t numbers[COUNT];

@@ -70,7 +70,7 @@ static struct {
 	uint32_t freed;			/* number of memories freed so far */
 	bool refuses_imports;		/* true: the device cannot reach imported memories */
 	uint32_t unreachable;		/* number of unreachable memories in the last model */
-	bool has_buffers;		/* true: the device can allocate buffers */
+	bool has_buffers;
 	uint32_t tokens;		/* token of the next buffer, from 1 */
 	/*
 	 * Buffer tokens of the last execution; the accelerator computes nothing if an execution has
@@ -94,12 +94,12 @@ static struct {
 	uint32_t cache_files;		/* number of model files, and of data files */
 	uint32_t asked_for_cached;	/* number of requests to load a model from files */
 	bool saw_cache;			/* true: the last preparation had cache files */
-	bool is_absent;			/* true: the accelerator does not exist */
+	bool is_absent;
 	bool is_offline;		/* true: the device has no engine */
 	uint32_t offline_looks;		/* number of next calls that find no engine */
 	bool keeps_dying;		/* true: every execution kills its worker */
 	bool has_fences;		/* true: fences are supported; executions end at once */
-	enum nn_status sync_file_status;	/* status of requests for a hardware fence */
+	enum nn_status sync_file_status;
 	uint32_t sync_files;		/* number of requests for a hardware fence */
 	bool refuses_times;		/* true: accelerator reports no times of operations */
 	int64_t lies_ns;		/* error that is added to reported times */

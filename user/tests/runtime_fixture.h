@@ -24,7 +24,6 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Operands of the model that add_model() makes. */
 enum { ADD_A, ADD_B, ADD_ACTIVATION, ADD_SUM, ADD_ELEMENTS = 4 };
 
 static inline ANeuralNetworksOperandType tensor_type(uint32_t rank, const uint32_t *dims)
@@ -82,7 +81,6 @@ static inline const ANeuralNetworksDevice *cpu_device(void)
 	return device;
 }
 
-/* Returns the device with the given name, or NULL. */
 static inline const ANeuralNetworksDevice *find_device(const char *wanted)
 {
 	ANeuralNetworksDevice *device;

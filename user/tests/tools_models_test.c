@@ -71,7 +71,7 @@ static struct {
 	struct output outputs[2][MOST_OUTPUTS];	/* outputs of the device, and of the CPU */
 	/* Seed of the input for which the device's results are wrong; 0: every input. */
 	unsigned int wrong_seed;
-	struct runtime_options options;	/* options of the last loaded model */
+	struct runtime_options options;
 	unsigned int opened, closed;
 } played;
 

@@ -512,7 +512,6 @@ static unsigned int count_files(void)
 	return count;
 }
 
-/* Makes a simulated machine without faults. */
 static int set_up(void **state)
 {
 	(void)state;

@@ -44,7 +44,7 @@ static struct {
 	int live[KINDS];
 	int threads;
 	const void *delegate;		/* delegate that the interpreter must get, or NULL */
-	size_t num_options;		/* number of the delegate's options */
+	size_t num_options;
 	char *names[2], *values[2];
 	unsigned int invoked;
 } played;

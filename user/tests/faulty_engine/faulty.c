@@ -692,7 +692,6 @@ static const struct nna_engine_buffers faulty_buffers = {
 
 /* ---- caching ---- */
 
-/* The model part of the model that was saved last. */
 static struct nna_engine_part last_saved;
 
 static enum nn_status faulty_save(const struct nna_engine *engine, const void *prepared,

@@ -67,7 +67,6 @@ static uint8_t chosen(const uint8_t *list, size_t count)
 	return list[(size_t)random() % count];
 }
 
-/* Chooses one of the given bytes at random. */
 #define ANY_OF(...) chosen((const uint8_t[]){ __VA_ARGS__ }, sizeof((uint8_t[]){ __VA_ARGS__ }))
 
 /*

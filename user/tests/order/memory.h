@@ -140,7 +140,6 @@ inline add(thread, name, what, order, into)
 	exchange(thread, name, into + what, order, into)
 }
 
-/* The state of a mutex or spinlock. */
 bool locked;
 view under_lock;
 

@@ -86,7 +86,7 @@ static enum soak_kind kind;
 static struct nna_device *device;
 static struct nn_error err;
 static struct io_uring ring;
-static uint64_t seed;			/* seed of the random graph */
+static uint64_t seed;
 static int vgem = -1;
 
 static _Noreturn void fail(const char *what, const char *why)
