@@ -121,7 +121,8 @@ bool nna_engine_plugin_needs_value(const struct nna_engine_plugin_operation *ope
 
 /*
  * Checks the signature of operation `of`; `operands` are the operands of the subgraph that contains
- * `of`. Returns NN_INVALID_ARGUMENT with the reason in `err` if the signature is wrong.
+ * `of`. Returns NN_INVALID_ARGUMENT with the reason in `err` if the signature is wrong, and
+ * NN_OUT_OF_MEMORY if memory runs out.
  */
 enum nn_status nna_engine_plugin_check(const struct nna_engine_plugin_operation *operation,
 				       const struct nn_operand *operands,
@@ -140,7 +141,8 @@ struct nna_engine_plugin_use {
  * Calls the operation's compile(), and sets *state to the state for the operation's runs. If the
  * operation keeps no state, *state is set to NULL. The caller frees the state by
  * nna_engine_plugin_release(), which accepts NULL. The attributes in `use` must stay valid until
- * the state is freed.
+ * the state is freed. Returns NN_INVALID_ARGUMENT if compile() fails or the size of `use` is wrong,
+ * and NN_OUT_OF_MEMORY if memory runs out.
  */
 enum nn_status nna_engine_plugin_compile(const struct nna_engine_plugin_operation *operation,
 					 const struct nna_engine_plugin_use *use, void **state,
@@ -150,15 +152,16 @@ void nna_engine_plugin_release(const struct nna_engine_plugin_operation *operati
 /*
  * Computes rank, dims, scale and zero_point of the outputs. On entry, the outputs have the values
  * that the model declares. The caller must check that the computed values agree with the model's
- * declarations. Returns NN_OK, NN_GENERAL_FAILURE or NN_OUT_OF_MEMORY.
+ * declarations. Returns NN_OK, NN_GENERAL_FAILURE, NN_OUT_OF_MEMORY, or NN_INVALID_ARGUMENT if the
+ * size of `run` is wrong.
  */
 enum nn_status nna_engine_plugin_shape(const struct nna_engine_plugin_operation *operation,
 				       const struct nna_engine_plugin_run *run,
 				       struct nn_error *err);
 
 /*
- * Computes the values of the outputs, whose shapes are known. Returns NN_OK, NN_GENERAL_FAILURE or
- * NN_OUT_OF_MEMORY.
+ * Computes the values of the outputs, whose shapes are known. Returns NN_OK, NN_GENERAL_FAILURE,
+ * NN_OUT_OF_MEMORY, or NN_INVALID_ARGUMENT if the size of `run` is wrong.
  */
 enum nn_status nna_engine_plugin_execute(const struct nna_engine_plugin_operation *operation,
 					 const struct nna_engine_plugin_run *run,

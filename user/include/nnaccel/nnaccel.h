@@ -240,7 +240,7 @@ enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model
  * files belong to the caller and are open for reading and writing. While the library reads or
  * writes the files, it holds OFD locks on the files, with its own open file descriptions. A model
  * loaded from data files keeps these files locked for reading. If a program locks the files before
- * a write, the program cannot change the files of a loaded model.
+ * a write, the program cannot change the data files of a loaded model.
  *
  * Each combination of a model, its constants and a preference must have its own token. The engine
  * does not compare models: for a token, the engine loads the model that was saved under the token.
@@ -349,8 +349,8 @@ enum nn_status nna_preparation_start(struct nna_device *device, const struct nn_
 bool nna_preparation_has_ended(struct nna_preparation *preparation, uint32_t *thousandths);
 
 /*
- * Waits for the end of a preparation, and returns the model. A second call of
- * nna_preparation_finish() for a preparation returns NN_INVALID_ARGUMENT. While waiting,
+ * Waits for the end of a preparation, and returns the model. After a successful call, another call
+ * of nna_preparation_finish() for the preparation returns NN_INVALID_ARGUMENT. While waiting,
  * nna_preparation_finish() calls the function `progress` of the options. The status, and the reason
  * in `err`, are those that nna_prepare_model() returns. The caller must call nna_preparation_free()
  * also after a failure.
@@ -475,7 +475,9 @@ struct nna_dependencies {
  * readable (POLLIN) at the execution's end; the caller closes the file. The returned fence is not a
  * sync_file, because the end of the execution depends on a process. Returns NN_INVALID_ARGUMENT if
  * neither the request nor the model gives an output's shape, or if a file of `after` is neither a
- * sync_file nor a fence of nna_execute_fenced(). The request and the handles of its memories may be
+ * sync_file nor a fence of nna_execute_fenced(). Returns NN_INVALID_ARGUMENT if the request names
+ * buffers and the model, which came from a cache, has no signature (see
+ * nna_prepared_model_set_signature()). The request and the handles of its memories may be
  * freed when the call returns. A buffer that is an output counts as filled when the call returns.
  */
 enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
@@ -490,8 +492,8 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
  * only once with a duplicate of this fd. The times in `launched` begin at the call of
  * nna_execute_fenced(), and the times in `fenced` begin at the end of the last dependency. A time
  * that was not measured is NNA_TIME_NONE; `launched` and `fenced` may be NULL. Returns
- * NN_GENERAL_FAILURE if the execution failed or has not ended yet, and NN_INVALID_ARGUMENT if the
- * fd is not the fence of an execution of this device.
+ * NN_GENERAL_FAILURE if the execution has not ended yet or a file that it waited for signalled an
+ * error, and NN_INVALID_ARGUMENT if the fd is not the fence of an execution of this device.
  */
 enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 				  struct nna_timing *launched, struct nna_timing *fenced,
@@ -553,10 +555,10 @@ struct nna_buffer_roles {
  * An execution may use a buffer only for an argument that is one of the buffer's roles. An
  * execution returns NN_INVALID_ARGUMENT if an argument is not one of its buffer's roles, or if a
  * buffer is both input and output. An execution returns NN_INVALID_ARGUMENT if an input's shape
- * differs from the buffer's shape, or if an output's shape differs from the shape of the buffer's
- * roles. An execution returns NN_GENERAL_FAILURE if an input's buffer is empty, or if another
- * execution or copy is writing to a buffer of the request. An execution that fails leaves the
- * buffers of its outputs empty.
+ * differs from the buffer's shape, or if an output's shape differs from the shape that `desc` and
+ * the buffer's roles give. An execution returns NN_GENERAL_FAILURE if an input's buffer is empty,
+ * or if another execution or copy is writing to a buffer of the request or reading the buffer of an
+ * output. An execution that fails after it began leaves the buffers of its outputs empty.
  *
  * A buffer's contents outlive the models and their worker.
  */
