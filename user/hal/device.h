@@ -52,7 +52,7 @@ struct nna_device {
 	pthread_mutex_t buffers_lock;
 	struct nna_buffer **buffers;
 	uint32_t buffers_size;
-	uint32_t first_free;		/* index of the first free entry */
+	uint32_t first_free;		/* no entry before this index is free */
 
 	/*
 	 * The fetched answers of fenced executions. A thread takes fences_lock only while it holds

@@ -38,9 +38,8 @@ struct nna_call {
 };
 
 /*
- * Copies a caller's request and options (NULL: the defaults) to this library's versions. The caller
- * calls nna_take_request() before the other functions of execute.h. Returns NN_INVALID_ARGUMENT if
- * a structure's size is not valid.
+ * Copies a caller's request to this library's version. The caller calls nna_take_request() before
+ * nna_call_begin(). Returns NN_INVALID_ARGUMENT if the structure's size is not valid.
  */
 enum nn_status nna_take_request(struct nna_request *ours, const struct nna_request *request,
 				struct nn_error *err);

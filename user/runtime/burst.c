@@ -17,7 +17,8 @@ void burst_unlock(ANeuralNetworksBurst *burst)
 }
 
 /*
- * Opens a channel for a step's request; if opening fails, the step is executed without a channel.
+ * Opens a channel for a step's request. If the step's device has no channels or opening fails, the
+ * step is executed without a channel.
  */
 static void open_channel(struct prepared *prepared, struct request *request)
 {

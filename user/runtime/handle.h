@@ -24,8 +24,8 @@ struct accel_handle {
 };
 
 /*
- * Returns, without a system call, a number that identifies the process: a forked child and its
- * parent have different numbers.
+ * Returns, without a system call, a number that differs between a forked child and its parent. Two
+ * children of one parent may have the same number.
  */
 uint32_t handle_process(void);
 

@@ -56,7 +56,8 @@ struct ANeuralNetworksMemory {
 	pthread_mutex_t lock;
 	uint8_t *base;			/* NULL until mapped */
 	bool has_pages;			/* set if `base` came from pages_alloc() */
-	bool is_dmabuf;	/* true if accesses must be announced to the dma-buf's exporter */
+	/* set by mapping; true if accesses must be announced to the dma-buf's exporter */
+	bool is_dmabuf;
 	struct memory_import *imports;	/* imports, one for each device that uses the memory */
 };
 

@@ -387,7 +387,7 @@ static int check_indices(const ANeuralNetworksModel *model, const char *what, ui
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Checks the signature of an operation that the NNAPI defines. */
+/* Checks the signature of an operation that the NNAPI or this library's own extension defines. */
 static int check_signature(const ANeuralNetworksModel *model,
 			   const struct nn_operation *operation, struct nn_error *err)
 {

@@ -69,7 +69,8 @@ static void reset_shapes(ANeuralNetworksExecution *execution)
 
 /*
  * Returns whether a reported shape of an output is acceptable. A reported shape may only complete
- * unknown dimensions, and must fit a memory made from a memory description.
+ * unknown dimensions. If the output's memory was made from a memory description, the shape must
+ * also fit this memory.
  */
 static bool is_acceptable(const ANeuralNetworksExecution *execution, uint32_t index,
 			  const struct nn_output_shape *shape)

@@ -23,7 +23,7 @@ struct row {
 struct trace_step {
 	struct trace_step *next;	/* the older one */
 	uint32_t model, number, num_steps;
-	bool is_inherited;		/* true if the step was made before this process forked */
+	bool is_inherited;	/* true if a parent process made the step before the fork */
 	char device[64];
 	uint64_t runs, ns;		/* on the device */
 	uint64_t failures;

@@ -102,8 +102,8 @@ void gpu_release(struct gpu *gpu);
 
 /*
  * Converts the result of a Vulkan call to a status; `what` is the reason in *err. After
- * VK_ERROR_DEVICE_LOST, the GPU executes no more commands, and the engine has to open the GPU a
- * second time.
+ * VK_ERROR_DEVICE_LOST, the GPU is lost (see gpu_is_lost()): it executes no more commands, and the
+ * engine has to open the GPU a second time.
  */
 enum nn_status gpu_fail(struct gpu *gpu, VkResult result, const char *what, struct nn_error *err);
 bool gpu_is_lost(struct gpu *gpu);

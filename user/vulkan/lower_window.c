@@ -14,7 +14,7 @@
 
 /*
  * Maximum number of groups of four elements in a filter. The limit is needed because the shader
- * divides the numbers of groups as floats.
+ * divides the index of a group as a float.
  */
 #define MAX_PARTS (1u << 22)
 

@@ -56,7 +56,8 @@ struct prepared_files {
 };
 
 /*
- * Runs the model like prepared_execute(), but does not copy arguments that are in imported memory.
+ * Runs the model like prepared_execute(), but does not copy an argument whose entry in `places` has
+ * a buffer.
  */
 enum nn_status prepared_begin(struct prepared *prepared, struct nn_execution *execution,
 			      const struct place *places, struct prepared_files *files,
@@ -70,7 +71,7 @@ bool prepared_waits(const struct prepared *prepared);
 
 /*
  * Returns whether the CPU checks the values of an argument. If the CPU checks an argument, the
- * caller must copy the argument to the staging buffer.
+ * argument's entry in `places` must have no buffer, so that the engine checks a copy.
  */
 bool prepared_checks(const struct prepared *prepared, uint32_t argument);
 

@@ -33,8 +33,8 @@
 #define VECTOR_COLUMNS	8
 
 /*
- * Codes of the steps of a chain of elementwise operations. A step whose name has an additional R,
- * such as STEP_RSUB, has exchanged operands.
+ * Codes of the steps of a chain of elementwise operations. STEP_RSUB, STEP_RDIV and STEP_RPOW are
+ * STEP_SUB, STEP_DIV and STEP_POW with exchanged operands.
  */
 #define MAX_STEPS	8
 #define STEP_ADD	0
