@@ -63,8 +63,8 @@ struct log_relay {
 };
 
 /*
- * Reads a worker's log from the pipe, at most as many bytes as the pipe holds, and logs each line
- * after the prefix `name`. Returns false at the end of file.
+ * Reads a worker's log from the pipe, at most the pipe's capacity, and logs each line after the
+ * prefix `name`. Returns false at the end of file.
  */
 bool log_relay_read(struct log_relay *relay, const char *name, uint64_t now_ns);
 

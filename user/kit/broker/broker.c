@@ -328,7 +328,7 @@ static void refuse_hopeless(struct broker *b, bool with_plugins)
 
 /*
  * A worker's end by SIGKILL counts as a crash only if memory ran out. While memory suffices, only
- * an administrator or the broker sends SIGKILL.
+ * an administrator, the broker or the kernel module (for an overdue execution) sends SIGKILL.
  */
 static bool is_crash(const struct broker *b, const struct worker *w, const siginfo_t *info)
 {

@@ -5,7 +5,8 @@
  *	The cgroup named broker contains the broker and the keeper.
  *	The cgroup idle/worker-N contains a worker without a user.
  *	The cgroup user-UID/worker-N contains a worker that shares only its user's limits.
- *	The cgroup user-UID/box-M/worker-N contains a worker that shares its client's own limit.
+ *	The cgroup user-UID/box-M/worker-N contains a worker that also shares the limit of its
+ *	client's own cgroup, with the workers of all clients in that cgroup.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -23,8 +23,8 @@ bool digest_init(void);
 bool digest(const void *data, size_t size, uint8_t hash[DIGEST_SIZE]);
 
 /*
- * Begins a hash of data that is added by several calls. Returns NULL if memory runs out;
- * digest_end() fails for a context of NULL.
+ * Begins a hash of data that is added by several calls. Returns NULL if memory runs out; for a
+ * context of NULL, digest_add() does nothing and digest_end() fails.
  */
 struct evp_md_ctx_st;
 struct evp_md_ctx_st *digest_begin(void);

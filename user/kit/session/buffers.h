@@ -57,6 +57,7 @@ enum nn_status buffers_copy(struct buffers *buffers, struct grants *grants,
  * nnaccel_layout. Returns NN_INVALID_ARGUMENT if a model has no operand for a role, if the operands
  * of roles differ in type or shape, or if the buffer's size is wrong. The buffer must have the size
  * of the operand's shape or, if a dimension is unknown, a multiple of the operand's smallest size.
+ * Returns NN_RESOURCE_EXHAUSTED_TRANSIENT if the client would exceed its limit of device memory.
  */
 enum nn_status buffer_judge(struct buffers *buffers, const struct command *command,
 			    uint32_t *layout, struct nn_error *err);

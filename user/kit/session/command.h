@@ -25,11 +25,11 @@ struct command {
 };
 
 /*
- * Parses a command of `size` bytes at an 8-byte aligned address. Checks counts, indices and the
- * ranges of arguments in grants, and that outputs are writable. Returns NN_OK or
- * NN_GENERAL_FAILURE. The kernel never sends a command for which command_parse() fails. Even after
- * a failure, `head` points to the command's unchecked header, if `size` is large enough for a
- * header.
+ * Parses a command of `size` bytes at an 8-byte aligned address. Checks counts, indices and all
+ * ranges in grants (of arguments, parts and the wire form), and that outputs are writable. Returns
+ * NN_OK or NN_GENERAL_FAILURE. The kernel never sends a command for which command_parse() fails.
+ * Even after a failure, `head` points to the command's unchecked header, if `size` is large enough
+ * for a header.
  */
 enum nn_status command_parse(const void *buffer, size_t size, struct command *command,
 			     struct nn_error *err);

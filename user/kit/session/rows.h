@@ -19,8 +19,8 @@ enum nn_status rows_begin(const struct mapping *mapping, bool is_output, struct 
 			  void **staged, struct nn_error *err);
 
 /*
- * Ends the use of a mapping that rows_begin() began. If `write` is set and the argument is an
- * output, copies the rows from `staged` to the mapping.
+ * Ends the use of a mapping that rows_begin() began. If `write` is set, which is allowed only for
+ * an output, copies the rows from `staged` to the mapping.
  */
 void rows_end(const struct mapping *mapping, bool write, void *staged);
 

@@ -426,7 +426,7 @@ static void end_with_fence(struct job *job, struct answer *answer)
 	answer->device_ns = NNACCEL_TIME_NONE;
 }
 
-/* Returns the arguments of an execution: an array in which the outputs follow the inputs. */
+/* Returns the arguments of an execution; in all its arrays, the outputs follow the inputs. */
 static struct memory_args memory_args_of(const struct work *w)
 {
 	const struct nnaccel_cmd *head = w->command.head;
