@@ -109,7 +109,7 @@ static OrtStatus *add_provider(OrtEnv *env, OrtSessionOptions *options, const ch
 
 static void say_not_reached(const char *model, OrtStatus *status)
 {
-	run_say("%s: %s does not reach %s: %s", ort.version, model, run_device(),
+	run_say("%s: %s does not run on %s: %s", ort.version, model, run_device(),
 		ort.GetErrorMessage(status));
 }
 
@@ -341,7 +341,7 @@ static void meet(const struct ort_api_base *base)
 	ort.theirs = takes_plugins(version) ? base->GetApi(ORT_VERSION) : NULL;
 	ort.is_new = ort.theirs;
 	if (!ort.is_new) {
-		run_say("%s does not reach %s: plug-in providers come with version 1.%d", ort.version,
+		run_say("%s does not run on %s: plug-in providers need version 1.%d", ort.version,
 			run_device(), ORT_VERSION);
 		return;
 	}
@@ -371,7 +371,7 @@ const struct ort_api_base *OrtGetApiBase(void)
 	if (!ort.base)
 		meet(base);
 	else if (ort.base != base)
-		run_say("a second ONNX Runtime in one program does not reach %s", run_device());
+		run_say("a second ONNX Runtime in one program does not run on %s", run_device());
 	is_ours = ort.base == base && ort.is_new;
 	pthread_mutex_unlock(&lock);
 	return is_ours ? &ort.ours : base;

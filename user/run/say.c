@@ -210,7 +210,7 @@ static void check_reached(void)
 	if (!path || sscanf(path, "/proc/%d/", &pid) != 1 || pid != getpid() || stat(path, &state) ||
 	    state.st_size)
 		return;
-	run_say("%s did not reach the device: it used neither ONNX Runtime nor TensorFlow Lite by a "
+	run_say("%s did not use the device: it used neither ONNX Runtime nor TensorFlow Lite by a "
 		"shared library; see nnaccel run --help", program_invocation_short_name);
 }
 

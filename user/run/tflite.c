@@ -198,7 +198,7 @@ static TfLiteInterpreter *create(const void *caller, const char *name, const TfL
 		run_count_from(interpreter, runtime, path);
 		return interpreter;
 	}
-	run_say("%s: %s does not reach %s: %s", runtime, path, run_device(), problem);
+	run_say("%s: %s does not run on %s: %s", runtime, path, run_device(), problem);
 	if (status != ERROR && !run_set(RUN_REQUIRE))
 		return interpreter;
 	delete(caller, interpreter);
@@ -282,8 +282,8 @@ static void say_cpp(void)
 	static _Atomic bool said;
 
 	if (!in_c && run_device() && !atomic_exchange(&said, true))
-		run_say("TensorFlow Lite by its C++ interface does not reach %s: only its C interface "
-			"does", run_device());
+		run_say("TensorFlow Lite by its C++ interface does not run on %s: only its C "
+			"interface does", run_device());
 }
 
 #define CPP(symbol) \

@@ -615,33 +615,33 @@ static void nothing(void)
 	  RUNTIME "m is left alone: the program chooses the provider itself (CPU)\nsession of m, 0, options\nmade\n") \
 	X("no list", played.fails_to_list = true, ort_session, \
 	  "release options 0\nsession of /a/m.onnx, 0, no options\n" \
-	  RUNTIME "m.onnx does not reach npu: no list\nrelease \"no list\"\nmade\n") \
+	  RUNTIME "m.onnx does not run on npu: no list\nrelease \"no list\"\nmade\n") \
 	X("no library", played.fails_to_register = true, ort_session, \
 	  REGISTERED "release options 0\nsession of /a/m.onnx, 0, no options\n" \
-	  RUNTIME "m.onnx does not reach npu: no library\nrelease \"no library\"\nmade\n") \
+	  RUNTIME "m.onnx does not run on npu: no library\nrelease \"no library\"\nmade\n") \
 	X("another device", setenv(RUN_DEVICE, "tpu", 1), ort_session, \
 	  REGISTERED "add 0 of none, runtime onnxruntime 1.23.2, model m.onnx, verbosity 0\nrelease options 0\n" \
 	  "session of /a/m.onnx, 0, no options\n" \
-	  RUNTIME "m.onnx does not reach tpu: no device\nrelease \"no device\"\nmade\n") \
+	  RUNTIME "m.onnx does not run on tpu: no device\nrelease \"no device\"\nmade\n") \
 	X("not added", played.fails_to_add = true, ort_session, \
 	  REGISTERED ADDED("m.onnx", "0") "release options 0\nsession of /a/m.onnx, 0, no options\n" \
-	  RUNTIME "m.onnx does not reach npu: not added\nrelease \"not added\"\nmade\n") \
+	  RUNTIME "m.onnx does not run on npu: not added\nrelease \"not added\"\nmade\n") \
 	X("not added, but required", SET(setenv(RUN_REQUIRE, "1", 1), played.fails_to_add = true), ort_session, \
-	  REGISTERED ADDED("m.onnx", "0") "release options 0\n" RUNTIME "m.onnx does not reach npu: not added\nnot added\n") \
+	  REGISTERED ADDED("m.onnx", "0") "release options 0\n" RUNTIME "m.onnx does not run on npu: not added\nnot added\n") \
 	X("no copy", played.fails_to_copy = true, ort_options, \
-	  "copy options 0\nsession of m, 0, options\n" RUNTIME "m does not reach npu: no copy\nrelease \"no copy\"\n" \
+	  "copy options 0\nsession of m, 0, options\n" RUNTIME "m does not run on npu: no copy\nrelease \"no copy\"\n" \
 	  "made\nrelease options 0\n") \
 	X("no session with it", played.bad_sessions = 1, ort_session, \
 	  REGISTERED ADDED("m.onnx", "0") "session of /a/m.onnx, 0, device\nsession of /a/m.onnx, 0, no options\n" \
-	  "release options 0\n" RUNTIME "m.onnx does not reach npu: no session\nrelease \"no session\"\nmade\n") \
+	  "release options 0\n" RUNTIME "m.onnx does not run on npu: no session\nrelease \"no session\"\nmade\n") \
 	X("no session at all", played.bad_sessions = 2, ort_session, \
 	  REGISTERED ADDED("m.onnx", "0") "session of /a/m.onnx, 0, device\nsession of /a/m.onnx, 0, no options\n" \
 	  "release options 0\nrelease \"no session\"\nno session\n") \
 	X("no session, but required", SET(setenv(RUN_REQUIRE, "1", 1), played.bad_sessions = 1), ort_session, \
 	  REGISTERED ADDED("m.onnx", "0") "session of /a/m.onnx, 0, device\nrelease options 0\n" \
-	  RUNTIME "m.onnx does not reach npu: no session\nno session\n") \
+	  RUNTIME "m.onnx does not run on npu: no session\nno session\n") \
 	X("tables", (void)0, ort_tables, "1.23.2 111111\n11\n" \
-	  "nnaccel run: a second ONNX Runtime in one program does not reach npu\n1\n1\n") \
+	  "nnaccel run: a second ONNX Runtime in one program does not run on npu\n1\n1\n") \
 	X("no device", unsetenv(RUN_DEVICE), ort_plain, "1\n1\n") \
 	X("an empty device", setenv(RUN_DEVICE, "", 1), ort_plain, "1\n1\n") \
 	X("no table", played.no_table = true, ort_plain, \
@@ -670,29 +670,29 @@ static void nothing(void)
 	  "model /b/m.tflite\ninterpreter of a model\nmade\ndelete the model\n7\ndelete it\n") \
 	X("no plug-in", played.no_plugin = true, tflite_once, \
 	  "model /b/m.tflite\ninterpreter of a model\nload libnnaccel_tflite.so\n" \
-	  LITE "m.tflite does not reach npu: it is not there\nmade\ndelete the model\n7\ndelete it\n") \
+	  LITE "m.tflite does not run on npu: it is not there\nmade\ndelete the model\n7\ndelete it\n") \
 	X("half a plug-in", played.no_symbol = true, tflite_once, \
 	  "model /b/m.tflite\ninterpreter of a model\nload libnnaccel_tflite.so\n" \
-	  LITE "m.tflite does not reach npu: it is not there\nmade\ndelete the model\n7\ndelete it\n") \
+	  LITE "m.tflite does not run on npu: it is not there\nmade\ndelete the model\n7\ndelete it\n") \
 	X("no delegate", played.no_delegate = true, tflite_once, \
 	  "model /b/m.tflite\ninterpreter of a model\nload libnnaccel_tflite.so\n" \
 	  "delegate, device npu, runtime TensorFlow Lite 2.14, model m.tflite, verbosity 0\n" \
-	  LITE "m.tflite does not reach npu: no operation\nmade\ndelete the model\n7\ndelete it\n") \
+	  LITE "m.tflite does not run on npu: no operation\nmade\ndelete the model\n7\ndelete it\n") \
 	X("no delegate, but required", SET(setenv(RUN_REQUIRE, "1", 1), played.no_delegate = true), tflite_once, \
 	  "model /b/m.tflite\ninterpreter of a model\nload libnnaccel_tflite.so\n" \
 	  "delegate, device npu, runtime TensorFlow Lite 2.14, model m.tflite, verbosity 0\n" \
-	  LITE "m.tflite does not reach npu: no operation\ndelete it\nnone\ndelete the model\n") \
+	  LITE "m.tflite does not run on npu: no operation\ndelete it\nnone\ndelete the model\n") \
 	X("no way to give it", played.missing = "TfLiteInterpreterModifyGraphWithDelegate", tflite_once, \
 	  "model /b/m.tflite\ninterpreter of a model\n" \
-	  LITE "m.tflite does not reach npu: the runtime has no TfLiteInterpreterModifyGraphWithDelegate()\n" \
+	  LITE "m.tflite does not run on npu: the runtime has no TfLiteInterpreterModifyGraphWithDelegate()\n" \
 	  "made\ndelete the model\n7\ndelete it\n") \
 	X("a graph that is as it was", played.modified = 2, tflite_once, \
 	  "model /b/m.tflite\ninterpreter of a model\nload libnnaccel_tflite.so\n" DELEGATE("m.tflite", "0") \
-	  "destroy the delegate\n" LITE "m.tflite does not reach npu: the runtime refuses the delegate\n" \
+	  "destroy the delegate\n" LITE "m.tflite does not run on npu: the runtime refuses the delegate\n" \
 	  "made\ndelete the model\n7\ndelete it\n") \
 	X("a graph that is broken", played.modified = 1, tflite_once, \
 	  "model /b/m.tflite\ninterpreter of a model\nload libnnaccel_tflite.so\n" DELEGATE("m.tflite", "0") \
-	  LITE "m.tflite does not reach npu: the runtime refuses the delegate\n" END "interpreter of a model\n" \
+	  LITE "m.tflite does not run on npu: the runtime refuses the delegate\n" END "interpreter of a model\n" \
 	  "made\ndelete the model\n7\ndelete it\n") \
 	X("no function", played.missing = "TfLiteInterpreterCreate", tflite_once, \
 	  "model /b/m.tflite\nnone\ndelete the model\n") \
@@ -700,7 +700,7 @@ static void nothing(void)
 	  "model /b/m.tflite\ninterpreter of a model\nload libnnaccel_tflite.so\n" DELEGATE("m.tflite", "0") \
 	  "made\ndelete the model\n1\n" END) \
 	X("C++", (void)0, tflite_of_cpp, \
-	  "nnaccel run: TensorFlow Lite by its C++ interface does not reach npu: only its C interface does\n1\n1\n" \
+	  "nnaccel run: TensorFlow Lite by its C++ interface does not run on npu: only its C interface does\n1\n1\n" \
 	  "model /b/m.tflite\ninterpreter of a model\nload libnnaccel_tflite.so\n" DELEGATE("m.tflite", "0") \
 	  "made\ndelete the model\n7\n" END) \
 	X("not reached", keep_state(), nothing, NOT_REACHED) \
@@ -715,8 +715,8 @@ static void nothing(void)
 	X("no state", setenv(RUN_STATE, "/nonexistent", 1), nothing, "")
 
 #define RUNTIME_OLD(version) "nnaccel run: onnxruntime " version \
-	" does not reach npu: plug-in providers come with version 1.23\n"
-#define NOT_REACHED "nnaccel run: run_test did not reach the device: it used neither ONNX Runtime nor TensorFlow " \
+	" does not run on npu: plug-in providers need version 1.23\n"
+#define NOT_REACHED "nnaccel run: run_test did not use the device: it used neither ONNX Runtime nor TensorFlow " \
 	"Lite by a shared library; see nnaccel run --help\n"
 
 /* Makes the state file that `nnaccel run` leaves open in the program. */

@@ -248,7 +248,7 @@ int tool_run(int argc, char **argv)
 		"its models to the device. The program is not changed: a library is loaded before it,\n"
 		"and Python's modules are met by a sitecustomize. The library says on the standard\n"
 		"error what became of each model. It leaves alone a program that chooses a provider or\n"
-		"a delegate itself. It does not reach interpreters of TensorFlow Lite's C++ interface.\n",
+		"a delegate itself. It does not change interpreters of TensorFlow Lite's C++ interface.\n",
 		.more = "\nExit status: the program's; 1 if it cannot be reached (static, set-uid, of another\n"
 		"architecture), or if --require is not met; 2 wrong usage; 126 and 127 as of shells.\n"
 		"Without a device the program runs unchanged, after a warning.\n\n"

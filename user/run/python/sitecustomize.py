@@ -66,7 +66,7 @@ def onnxruntime(module):
     """Has InferenceSession take the provider if the program names none."""
     runtime = f"onnxruntime {getattr(module, 'get_version_string', lambda: module.__version__)()}"
     if tuple(int(n) for n in module.__version__.split(".")[:2]) < (1, 23):
-        say(f"{runtime} does not reach {DEVICE}: plug-in providers come with version 1.23")
+        say(f"{runtime} does not run on {DEVICE}: plug-in providers need version 1.23")
         return
     create = module.InferenceSession.__init__
     ours = []
@@ -103,10 +103,10 @@ def onnxruntime(module):
             reached()
         except Exception as error:  # whatever ONNX Runtime raises
             if REQUIRE:
-                say(f"{runtime}: {name} does not reach {DEVICE}: {error}")
+                say(f"{runtime}: {name} does not run on {DEVICE}: {error}")
                 raise
             create(self, path_or_bytes, sess_options, ["CPUExecutionProvider"], None, **kwargs)
-            say(f"{runtime}: {name} does not reach {DEVICE}: {error}")
+            say(f"{runtime}: {name} does not run on {DEVICE}: {error}")
         if REPORT:
             self.run = Runs(f"{runtime}: {name}").around(self.run)
 
@@ -133,7 +133,7 @@ def tflite(module):
                 create(self, model_path, *args, **dict(kwargs, experimental_delegates=[delegate]))
                 reached()
             except Exception as error:  # whatever the runtime raises
-                say(f"{runtime}: {name} does not reach {DEVICE}: {error}")
+                say(f"{runtime}: {name} does not run on {DEVICE}: {error}")
                 if REQUIRE:
                     raise
                 return create(self, model_path, *args, **kwargs)
@@ -168,7 +168,7 @@ class Finder:
             try:
                 hook(module)
             except Exception as error:  # the program is to run all the same
-                say(f"{name} does not reach {DEVICE}: {error}")
+                say(f"{name} does not run on {DEVICE}: {error}")
 
         spec.loader.exec_module = exec_module
         return spec

@@ -240,7 +240,7 @@ def page_tflite(w):
 def test_gstreamer_fails(w):
     """a pipeline that fails has its own exit status, and the end says that nothing was reached"""
     command = w.launch("onnxinference", w.onnx + ".missing", 64)
-    says(w.run(*command), "did not reach the device", w.plain(*command).returncode)
+    says(w.run(*command), "did not use the device", w.plain(*command).returncode)
 
 
 def test_report(w):
@@ -300,7 +300,7 @@ def test_python_options(w):
     w.write(os.path.join(w.folder, "sitecustomize.py"), "print('found')\n")
     done = w.run("python3", "-c", "import sys; sys.exit(3)", PYTHONPATH=w.folder)
     os.remove(os.path.join(w.folder, "sitecustomize.py"))
-    says(done, "did not reach the device", 3)
+    says(done, "did not use the device", 3)
     if done.stdout != "found\n":
         raise ValueError(done.stdout)
 
@@ -335,7 +335,7 @@ def test_dlopen_onnxruntime(w):
     taken(done, "onnxruntime 1.23.2", w.onnx, device=w.device)
     # The runtime's message about a missing file is the program's own error.
     done = w.run(*command[:-1], "/nonexistent.onnx")
-    says(done, "did not reach the device", 1)
+    says(done, "did not use the device", 1)
     if "/nonexistent.onnx" not in done.stdout:
         raise ValueError(done.stdout)
 
@@ -349,14 +349,14 @@ def test_device_fails(w):
                             w.image)):
         # NNACCEL_RUN_DEVICE gives the library a missing device, because the command accepts only existing devices.
         command = ["env", "NNACCEL_RUN_DEVICE=gone", *command]
-        says(w.run(*command), f"{os.path.basename(model)} does not reach gone: ")
-        says(w.run(*command, options=["--require"]), f"{os.path.basename(model)} does not reach gone: ", 1)
+        says(w.run(*command), f"{os.path.basename(model)} does not run on gone: ")
+        says(w.run(*command, options=["--require"]), f"{os.path.basename(model)} does not run on gone: ", 1)
 
 
 def test_old(w):
     """an ONNX Runtime that has no plug-in providers"""
     says(w.run(*w.by_loader(os.path.join(w.programs, "session"), os.path.join(w.programs, "old.so"), w.onnx)),
-         "onnxruntime 1.22.1 does not reach " + w.device, 1)
+         "onnxruntime 1.22.1 does not run on " + w.device, 1)
 
 
 def test_node(w):
@@ -378,7 +378,7 @@ def test_node_tflite(w):
 def test_cpp(w):
     """an interpreter of the C++ interface is not reached, and runs"""
     says(w.run(*w.by_loader(os.path.join(w.programs, "interpreter"), w.image)),
-         "TensorFlow Lite by its C++ interface does not reach")
+         "TensorFlow Lite by its C++ interface does not run on")
 
 
 def explained(w, path, *options):
