@@ -61,7 +61,7 @@ static void load_pipelines(struct gpu *gpu)
 		return;
 	if (!pipelines_load(gpu, data, size))
 		nna_engine_log(NNA_ENGINE_WARNING,
-			       "the stored pipelines are not of %s: they are made again",
+			       "the stored pipelines do not fit %s: they are made again",
 			       gpu->name.name);
 	free(data);
 }
@@ -292,7 +292,8 @@ static enum nn_status find_place(const struct prepared *p, struct nna_engine_exe
 	if (!prepared_checks(p, i))
 		return import_place(prepared_gpu(p), execution, data, i >= e->num_inputs, place, err);
 	if (nna_engine_region_of(execution, data, &region) && region.is_device_memory)
-		return nn_fail(err, NN_GENERAL_FAILURE, "input %u has indices, and no CPU maps it", i);
+		return nn_fail(err, NN_GENERAL_FAILURE, "input %u: the CPU cannot map its indices",
+			       i);
 	return NN_OK;
 }
 

@@ -161,7 +161,7 @@ enum nn_status lower_add(struct lower *l, const struct dispatch *d)
 		return nn_fail(l->run.err, NN_OUT_OF_MEMORY, "out of memory");
 	g->dispatches = list;
 	if (d->groups[0] > 65535 || d->groups[1] > 65535 || d->groups[2] > 65535)
-		return lower_refuse(l, "too large for a dispatch");
+		return lower_refuse(l, "needs more than 65535 work groups");
 	list[g->num_dispatches++] = *d;
 	return NN_OK;
 }
@@ -409,9 +409,11 @@ enum nn_status graph_supported(const struct nn_model *model, const VkPhysicalDev
 		for (uint32_t k = 0; supported[i] && k < g.num_values; k++)
 			if (g.values[k].size > limits->maxStorageBufferRange / 2) {
 				supported[i] = false;
-				nn_fail(&why, NN_INVALID_ARGUMENT, "%s: a tensor has %llu bytes",
+				nn_fail(&why, NN_INVALID_ARGUMENT,
+					"%s: a tensor has %llu bytes, must have at most %u",
 					nn_op_name(main->operations[i].type),
-					(unsigned long long)g.values[k].size);
+					(unsigned long long)g.values[k].size,
+					limits->maxStorageBufferRange / 2);
 			}
 		if (!supported[i])
 			refused(i, why.message);

@@ -213,8 +213,8 @@ enum nn_status import_place(struct gpu *gpu, struct nna_engine_execution *execut
 		};
 	pthread_mutex_unlock(&lock);
 	if (region.is_device_memory && !place->buffer)
-		return nn_fail(err, NN_GENERAL_FAILURE, "%s cannot import memory that no CPU maps",
-			       gpu->name.name);
+		return nn_fail(err, NN_GENERAL_FAILURE,
+			       "%s cannot import memory that the CPU cannot map", gpu->name.name);
 	return NN_OK;
 }
 

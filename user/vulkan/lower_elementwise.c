@@ -72,7 +72,7 @@ static enum nn_status lower_bytes(struct lower *l, uint32_t arity)
 	void *table = lower_table(l, l->run.inputs, l->run.num_inputs, arity);
 
 	if (!table)
-		return lower_refuse(l, "the reference does not compute it");
+		return lower_refuse(l, "the CPU's kernel cannot compute its table");
 	d.constants[0] = is_bytes(out->type) ? TYPE_U8 : lower_output_type(l, 0);
 	d.tensors[2] = lower_constant(l, table, arity == 2 ? 65536 : 256, 1);
 	return add(l, &d);
@@ -113,14 +113,14 @@ enum nn_status lower_binary(struct lower *l)
 	struct dispatch d;
 
 	if (!nn_fused_range_float(code, &low, &high))
-		return lower_refuse(l, "input 2: %d is not an activation", code);
+		return lower_refuse(l, "input 2: activation %d does not exist", code);
 	if (is_bytes(type))
 		return lower_bytes(l, 2);
 	d = begin(l, type == NN_TENSOR_INT32 ? SHADER_elementwise_int : SHADER_elementwise, 2);
 	set_types(l, &d);
 	add_step(&d, l->argument, 1, 0, 0);
 	if (code && type == NN_TENSOR_INT32)
-		return lower_refuse(l, "TENSOR_INT32 takes no activation but 0");
+		return lower_refuse(l, "the activation must be 0 for TENSOR_INT32");
 	if (code)
 		add_step(&d, STEP_CLAMP, 0, low, high);
 	return add(l, &d);

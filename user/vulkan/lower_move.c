@@ -162,7 +162,7 @@ enum nn_status lower_pack(struct lower *l)
 	uint32_t axis = 0;
 
 	if (!nn_axis(nn_run_int(&l->run, 0, 0), l->run.outputs[0].rank, &axis))
-		return lower_refuse(l, "input 0 is no axis");
+		return lower_refuse(l, "input 0 is not an axis of the output");
 	return join(l, 1, l->run.num_inputs - 1, axis, true);
 }
 

@@ -63,7 +63,7 @@ static enum nn_status check_indices(struct lower *l, uint32_t input, uint32_t co
 	for (uint32_t i = 0; data && i < count; i++) {
 		memcpy(&index, data + i * sizeof(index), sizeof(index));
 		if (index < 0 || (uint32_t)index >= limit)
-			return lower_refuse(l, "index %u is %d, there are %u", i, index, limit);
+			return lower_refuse(l, "index %u is %d, must be below %u", i, index, limit);
 	}
 	if (data)
 		return NN_OK;

@@ -54,7 +54,7 @@ static enum nn_status softmax_bytes(struct lower *l, const struct rows_params *p
 	if (!nn_softmax_q8_factor(in, nn_run_float(&l->run, 1, 1), &factor))
 		return lower_refuse(l, "input 0: the scale is too small");
 	if (p->size > MAX_SOFTMAX)
-		return lower_refuse(l, "%u bytes in a row, at most %u are supported", p->size,
+		return lower_refuse(l, "a row has %u bytes, must have at most %u", p->size,
 				    MAX_SOFTMAX);
 	nn_softmax_q8_init(&tables, 0, &factor);
 	exponentials = malloc(sizeof(tables.exponentials));
@@ -106,10 +106,10 @@ static enum nn_status add_reduction(struct lower *l, uint32_t reduced)
 	struct rows_params p;
 
 	if (in->rank > MAX_AXES)
-		return lower_refuse(l, "%u axes, at most %d are supported", in->rank, MAX_AXES);
+		return lower_refuse(l, "%u axes, must be at most %d", in->rank, MAX_AXES);
 	p = reduction(in, reduced);
 	if (p.size > MAX_TERMS)
-		return lower_refuse(l, "%u elements become one, at most %u are supported", p.size,
+		return lower_refuse(l, "reduces %u elements to one, must be at most %u", p.size,
 				    MAX_TERMS);
 	return add_rows(l, lower_linear(l, SHADER_reduce, p.count), &p, l->argument);
 }

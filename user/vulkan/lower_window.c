@@ -141,7 +141,7 @@ static enum nn_status quantise(struct lower *l, struct dispatch *product, uint32
 	enum nn_status status;
 
 	if (form == NN_DYNAMIC_ROWS_ASYMMETRIC)
-		return lower_refuse(l, "form %d takes float64", form);
+		return lower_refuse(l, "form %d needs float64, which shaders lack", form);
 	w->row_size = is_tensor ? total : size;
 	if (is_tensor) {
 		p.size = total / MAX_RANGES < MIN_RANGE ? MIN_RANGE : total / MAX_RANGES + 1;

@@ -62,7 +62,7 @@ enum nn_status pipelines_create(struct gpu *gpu, struct nn_error *err)
 	gpu->pipelines = calloc(1, sizeof(*gpu->pipelines));
 	if (!gpu->pipelines)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
-	return gpu_fail(gpu, create_layouts(gpu), "cannot make layouts", err);
+	return gpu_fail(gpu, create_layouts(gpu), "cannot make pipeline layouts", err);
 }
 
 void pipelines_destroy(struct gpu *gpu)

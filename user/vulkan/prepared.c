@@ -404,7 +404,8 @@ static enum nn_status check_arguments(const struct prepared *p, struct nn_execut
 
 		if (arg->omitted || !nn_operand_merge_dims(&o, arg->rank, arg->dims) ||
 		    (!is_output && arg->length != size))
-			return nn_fail(err, NN_INVALID_ARGUMENT, "%s %u does not fit the model",
+			return nn_fail(err, NN_INVALID_ARGUMENT,
+				       "the shape or size of %s %u does not fit the model",
 				       is_output ? "output" : "input", k);
 		if (!is_output || !e->shapes)
 			continue;
@@ -433,7 +434,7 @@ static enum nn_status check_indices(const struct prepared *p, struct nn_error *e
 			memcpy(&index, p->staging.base + t->host + i * sizeof(index), sizeof(index));
 			if (index < 0 || (uint32_t)index >= check->limit)
 				return nn_fail(err, NN_GENERAL_FAILURE,
-					       "index %d of input %u, there are %u", index,
+					       "index %d of input %u, must be below %u", index,
 					       check->input, check->limit);
 		}
 	}
@@ -548,7 +549,7 @@ static enum nn_status submit_all(struct prepared *p, const struct nn_execution *
 			files->after = -1;
 			result = submit(p, i, waits, exports);
 		}
-		status = gpu_fail(p->gpu, result, "cannot submit", err);
+		status = gpu_fail(p->gpu, result, "cannot submit commands", err);
 		p->is_running = !status;
 		if (!status && exports)
 			files->end = export_end(p);
@@ -614,14 +615,15 @@ static enum nn_status run(struct prepared *p, struct nn_execution *e, const stru
 	if (!status)
 		status = check_indices(p, err);
 	if (!status)
-		status = gpu_fail(p->gpu, gpu_buffer_flush(p->gpu, &p->staging), "cannot flush", err);
+		status = gpu_fail(p->gpu, gpu_buffer_flush(p->gpu, &p->staging),
+				  "cannot flush the staging memory", err);
 	if (!status)
 		status = submit_all(p, e, files, may_end_later(p, e, places), err);
 	if (files->end >= 0)
 		return status;
 	if (!status)
 		status = gpu_fail(p->gpu, gpu_buffer_invalidate(p->gpu, &p->staging),
-				  "cannot invalidate", err);
+				  "cannot invalidate the staging memory", err);
 	if (!status)
 		e->device_ns = read_time(p);
 	for (uint32_t i = 0; !status && i < e->num_outputs; i++) {
