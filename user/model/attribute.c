@@ -50,11 +50,11 @@ static enum nn_status measure(const struct nn_attributes *attributes, size_t max
 
 		if (!is_name(a->extension, name_size))
 			return nn_fail(err, NN_INVALID_ARGUMENT,
-				       "attribute %u: no proper name of an extension", a->code);
+				       "attribute %u: invalid name of an extension", a->code);
 		*size += sizeof(struct attribute_record) + padded(name_size) + padded(a->size);
 		if (*size > max_size)
 			return nn_fail(err, NN_INVALID_ARGUMENT,
-				       "attributes of more than %zu bytes with their names",
+				       "the attributes with their names exceed %zu bytes",
 				       max_size);
 		if (check_last(attributes->list, i + 1, err))
 			return NN_INVALID_ARGUMENT;
@@ -141,7 +141,7 @@ enum nn_status nn_attributes_decode(const void *data, size_t size,
 	while (at < end && !status) {
 		if (!take(&at, end, &list[a->count]))
 			status = nn_fail(err, NN_INVALID_ARGUMENT,
-					 "attribute %u of a list makes no sense", a->count);
+					 "attribute %u of a list is malformed", a->count);
 		else
 			status = check_last(list, ++a->count, err);
 	}

@@ -36,10 +36,10 @@ static enum nn_status check_list(const struct nn_model_checker *c, const char *w
 	for (i = 0; i < count; i++) {
 		if (list[i] >= g->num_operands)
 			return nn_fail(c->err, NN_INVALID_ARGUMENT,
-				       "subgraph %u, %s %u: operand %u of %u", c->at, what, i,
-				       list[i], g->num_operands);
+				       "subgraph %u, %s %u: operand %u, must be below %u", c->at,
+				       what, i, list[i], g->num_operands);
 		if (g->operands[list[i]].lifetime != lifetime)
-			return nn_refuse_operand(c, list[i], "listed as %s %u but of lifetime %u",
+			return nn_refuse_operand(c, list[i], "listed as %s %u, but has lifetime %u",
 						 what, i, g->operands[list[i]].lifetime);
 		if (c->uses[list[i]].listed)
 			return nn_refuse_operand(c, list[i], "listed again as %s %u", what, i);
@@ -60,25 +60,27 @@ static enum nn_status check_operation(const struct nn_model_checker *c, uint32_t
 	uint32_t i, o;
 
 	if (!nn_is_own(op->type) && !nn_check_prefix(c, op->type))
-		return nn_refuse_operation(c, index, ": of an extension that is not listed");
+		return nn_refuse_operation(c, index, ": its extension is not listed");
 	for (i = 0; i < op->num_inputs; i++) {
 		o = op->inputs[i];
 		if (o >= g->num_operands)
-			return nn_refuse_operation(c, index, ", input %u: operand %u of %u", i, o,
+			return nn_refuse_operation(c, index,
+						   ", input %u: operand %u, must be below %u", i, o,
 						   g->num_operands);
 		if (is_produced(&g->operands[o]) && !c->uses[o].written)
-			return nn_refuse_operation(c, index, ", input %u: operand %u is not known yet",
-						   i, o);
+			return nn_refuse_operation(c, index,
+						   ", input %u: operand %u has no value yet", i, o);
 		c->uses[o].consumers++;
 	}
 	for (i = 0; i < op->num_outputs; i++) {
 		o = op->outputs[i];
 		if (o >= g->num_operands)
-			return nn_refuse_operation(c, index, ", output %u: operand %u of %u", i, o,
-						   g->num_operands);
+			return nn_refuse_operation(c, index,
+						   ", output %u: operand %u, must be below %u", i,
+						   o, g->num_operands);
 		if (!is_produced(&g->operands[o]))
 			return nn_refuse_operation(c, index,
-						   ", output %u: operand %u of lifetime %u is written",
+						   ", output %u: operand %u of lifetime %u is read-only",
 						   i, o, g->operands[o].lifetime);
 		if (c->uses[o].written)
 			return nn_refuse_operation(c, index,
@@ -96,11 +98,11 @@ static enum nn_status check_use(const struct nn_model_checker *c, uint32_t index
 
 	if ((o->lifetime == NN_SUBGRAPH_INPUT || o->lifetime == NN_SUBGRAPH_OUTPUT) &&
 	    !use->listed)
-		return nn_refuse_operand(c, index, "of lifetime %u but not listed", o->lifetime);
+		return nn_refuse_operand(c, index, "lifetime %u, but is not listed", o->lifetime);
 	if (is_produced(o) && !use->written)
 		return nn_refuse_operand(c, index, "no operation writes it");
 	if (o->consumers != use->consumers)
-		return nn_refuse_operand(c, index, "%u consumers are promised, %u there",
+		return nn_refuse_operand(c, index, "claims %u consumers, but has %u",
 					 o->consumers, use->consumers);
 	return NN_OK;
 }
@@ -148,7 +150,7 @@ static enum nn_status close_visit(struct nn_model_checker *c, struct visit *visi
 	v->open = false;
 	if (v->height > NN_MAX_NESTING)
 		return nn_fail(c->err, NN_INVALID_ARGUMENT,
-			       "subgraph %u: more than %d subgraphs are within one another", c->at,
+			       "subgraph %u: subgraphs are nested more than %d deep", c->at,
 			       NN_MAX_NESTING);
 	if (v->parent != c->at && parent->height < v->height + 1)
 		parent->height = v->height + 1;
@@ -254,7 +256,7 @@ enum nn_status nn_check_extensions(struct nn_model_checker *c)
 
 		if (!is_graphic(m->extensions[i].name))
 			return nn_fail(c->err, NN_INVALID_ARGUMENT,
-				       "extension %u: not a name: \"%.128s\"", i,
+				       "extension %u: the name \"%.128s\" is not printable", i,
 				       m->extensions[i].name);
 		bool reserved = !prefix || prefix == NN_OWN_PREFIX;
 
@@ -262,7 +264,7 @@ enum nn_status nn_check_extensions(struct nn_model_checker *c)
 			return nn_fail(c->err, NN_INVALID_ARGUMENT,
 				       "extension %u (%.128s): prefix %u is %s", i,
 				       m->extensions[i].name, prefix,
-				       reserved ? "reserved" : "another's");
+				       reserved ? "reserved" : "used twice");
 		c->prefixes[prefix / 8] |= 1 << (prefix % 8);
 	}
 	return m->num_extensions ? check_unique_names(c) : NN_OK;

@@ -73,13 +73,14 @@ static enum nn_status check_dims(const struct nn_model_checker *c, uint32_t inde
 	uint32_t size, i;
 
 	if (o->rank > NN_MAX_RANK)
-		return nn_refuse_operand(c, index, "rank %u is beyond %d", o->rank, NN_MAX_RANK);
+		return nn_refuse_operand(c, index, "rank %u exceeds %d", o->rank, NN_MAX_RANK);
 	if (info && !info->is_tensor && o->rank)
-		return nn_refuse_operand(c, index, "a scalar with %u dimensions", o->rank);
+		return nn_refuse_operand(c, index, "a scalar has %u dimensions, not 0", o->rank);
 	for (i = o->rank; i < NN_MAX_RANK; i++)
 		if (o->dims[i])
-			return nn_refuse_operand(c, index, "dimension %u is %u, beyond rank %u",
-						 i, o->dims[i], o->rank);
+			return nn_refuse_operand(c, index,
+						 "dimension %u is %u, must be 0 beyond rank %u", i,
+						 o->dims[i], o->rank);
 	if (!nn_operand_size(o, &size))
 		return nn_refuse_operand(c, index, "its size does not fit 32 bits");
 	return NN_OK;
@@ -103,9 +104,10 @@ static enum nn_status check_quant(const struct nn_model_checker *c, uint32_t ind
 	else if (rule->scale == SCALE_NOT_NEGATIVE)
 		fits = fits && o->scale >= 0;
 	if (!fits)
-		return nn_refuse_operand(c, index, "scale %g", (double)o->scale);
+		return nn_refuse_operand(c, index, "scale %g is not allowed for its type",
+					 (double)o->scale);
 	if (o->zero_point < rule->min_zero_point || o->zero_point > rule->max_zero_point)
-		return nn_refuse_operand(c, index, "zero point %d, not within %d to %d",
+		return nn_refuse_operand(c, index, "zero point %d, must be %d to %d",
 					 o->zero_point, rule->min_zero_point,
 					 rule->max_zero_point);
 	return NN_OK;
@@ -118,16 +120,17 @@ static enum nn_status check_channels(const struct nn_model_checker *c, uint32_t 
 	uint32_t i;
 
 	if (extra->kind != NN_EXTRA_CHANNEL_QUANT)
-		return nn_refuse_operand(c, index, "no scales of its channels");
+		return nn_refuse_operand(c, index, "it has no scales per channel");
 	if (extra->channel_dim >= o->rank)
-		return nn_refuse_operand(c, index, "channel dimension %u of rank %u",
+		return nn_refuse_operand(c, index, "channel dimension %u, must be below rank %u",
 					 extra->channel_dim, o->rank);
 	if (!extra->count || extra->count != o->dims[extra->channel_dim])
-		return nn_refuse_operand(c, index, "%u scales for %u channels", extra->count,
-					 o->dims[extra->channel_dim]);
+		return nn_refuse_operand(c, index, "%u scales, must be one for each of %u channels",
+					 extra->count, o->dims[extra->channel_dim]);
 	for (i = 0; i < extra->count; i++)
 		if (!isfinite(extra->scales[i]) || extra->scales[i] <= 0)
-			return nn_refuse_operand(c, index, "scale %g of channel %u",
+			return nn_refuse_operand(c, index,
+						 "scale %g of channel %u must be finite and > 0",
 						 (double)extra->scales[i], i);
 	return NN_OK;
 }
@@ -141,9 +144,9 @@ static enum nn_status check_extra(const struct nn_model_checker *c, uint32_t ind
 		return check_channels(c, index, o);
 	if (extra->kind != NN_EXTRA_NONE &&
 	    (extra->kind != NN_EXTRA_EXTENSION || !is_extension(o->type)))
-		return nn_refuse_operand(c, index, "extra parameters of kind %u", extra->kind);
+		return nn_refuse_operand(c, index, "wrong extra parameters (kind %u)", extra->kind);
 	if (extra->channel_dim || (extra->kind == NN_EXTRA_NONE && extra->count))
-		return nn_refuse_operand(c, index, "extra parameters that its kind does not have");
+		return nn_refuse_operand(c, index, "extra parameters do not fit their kind");
 	return NN_OK;
 }
 
@@ -156,18 +159,18 @@ static enum nn_status check_constant(const struct nn_model_checker *c, uint32_t 
 	uint32_t size;
 
 	if (!nn_operand_is_specified(o))
-		return nn_refuse_operand(c, index, "a constant of unknown shape");
+		return nn_refuse_operand(c, index, "the shape of a constant is not known");
 	nn_operand_size(o, &size);
 	if (info && info->element_size && at->length != size)
-		return nn_refuse_operand(c, index, "a constant of %u bytes, not %u", at->length,
-					 size);
+		return nn_refuse_operand(c, index, "a constant has %u bytes, must have %u",
+					 at->length, size);
 	if (o->lifetime == NN_CONSTANT_REFERENCE) {
 		if (at->pool >= c->model->num_pools)
-			return nn_refuse_operand(c, index, "pool %u of %u", at->pool,
+			return nn_refuse_operand(c, index, "pool %u, must be below %u", at->pool,
 						 c->model->num_pools);
 		room = c->model->pools[at->pool].size;
 	} else if (at->pool) {
-		return nn_refuse_operand(c, index, "pool %u for a copied constant", at->pool);
+		return nn_refuse_operand(c, index, "a copied constant in pool %u, not 0", at->pool);
 	}
 	if (at->offset > room || at->length > room - at->offset)
 		return nn_refuse_operand(c, index, "%u bytes at %" PRIu64 " end beyond %s of %"
@@ -183,17 +186,18 @@ static enum nn_status check_location(const struct nn_model_checker *c, uint32_t 
 	const struct nn_location *at = &o->location;
 
 	if (o->lifetime > NN_SUBGRAPH)
-		return nn_refuse_operand(c, index, "lifetime %u", o->lifetime);
+		return nn_refuse_operand(c, index, "lifetime %u does not exist", o->lifetime);
 	if ((o->type == NN_SUBGRAPH_TYPE) != (o->lifetime == NN_SUBGRAPH))
-		return nn_refuse_operand(c, index, "lifetime %u, which this type cannot have",
+		return nn_refuse_operand(c, index, "lifetime %u is not allowed for its type",
 					 o->lifetime);
 	if (nn_operand_is_constant(o))
 		return check_constant(c, index, o);
 	if (at->pool || at->length || (at->offset && o->lifetime != NN_SUBGRAPH))
-		return nn_refuse_operand(c, index, "a location, which lifetime %u does not have",
+		return nn_refuse_operand(c, index, "a location is not allowed for lifetime %u",
 					 o->lifetime);
 	if (o->lifetime == NN_SUBGRAPH && at->offset >= c->model->num_subgraphs - 1)
-		return nn_refuse_operand(c, index, "referenced subgraph %" PRIu64 " of %u",
+		return nn_refuse_operand(c, index,
+					 "referenced subgraph %" PRIu64 ", must be below %u",
 					 at->offset, c->model->num_subgraphs - 1);
 	return NN_OK;
 }
@@ -202,7 +206,7 @@ enum nn_status nn_refuse_prefix(const struct nn_model_checker *c, uint32_t index
 {
 	uint32_t type = (uint32_t)c->model->subgraphs[c->at].operands[index].type;
 
-	return nn_refuse_operand(c, index, "type 0x%x of an extension that is not listed", type);
+	return nn_refuse_operand(c, index, "the extension of type 0x%x is not listed", type);
 }
 
 enum nn_status nn_check_operand(const struct nn_model_checker *c, uint32_t index)
@@ -212,11 +216,11 @@ enum nn_status nn_check_operand(const struct nn_model_checker *c, uint32_t index
 	enum nn_status status;
 
 	if (!nn_type_info_of(o->type) && !is_extension(o->type))
-		return nn_refuse_operand(c, index, "type %d", o->type);
+		return nn_refuse_operand(c, index, "type %d does not exist", o->type);
 	if (!nn_check_prefix(c, o->type))
 		return nn_refuse_prefix(c, index);
 	if (extension && !nn_type_info_of(o->type))
-		return nn_refuse_operand(c, index, "type %d, which extension %.128s does not have",
+		return nn_refuse_operand(c, index, "type %d does not exist in extension %.128s",
 					 o->type & 0xffff, extension->name);
 	status = check_dims(c, index, o);
 	if (!status)

@@ -59,14 +59,14 @@ static enum nn_status read_header(const uint8_t *wire, size_t size, struct wire_
 			       "less than its header", size);
 	memcpy(h, wire, sizeof(*h));
 	if (h->magic != WIRE_MAGIC || h->version != WIRE_VERSION)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "not the wire form of a model of "
-			       "version %d", WIRE_VERSION);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "the model does not have the wire "
+			       "form of version %d", WIRE_VERSION);
 	if (h->flags & ~WIRE_RELAXED || h->reserved)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "the model's wire form has unknown flags "
 			       "0x%x or reserved 0x%x", h->flags, h->reserved);
 	if (!wire_layout(h, start) || start[W_END] != size || h->size != size)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "the model's wire form has %zu bytes, "
-			       "which is not what its header promises", size);
+			       "but its header gives another size", size);
 	return NN_OK;
 }
 
@@ -149,11 +149,11 @@ static enum nn_status read_operand(struct reader *r, uint32_t subgraph, uint32_t
 	struct nn_operand *o;
 
 	if (!next_record(r, W_OPERANDS, &wire, sizeof(wire)))
-		return nn_fail(r->err, NN_INVALID_ARGUMENT, "subgraph %u, operand %u: beyond the "
-			       "operands of the wire form", subgraph, index);
+		return nn_fail(r->err, NN_INVALID_ARGUMENT, "subgraph %u, operand %u: missing in "
+			       "the wire form", subgraph, index);
 	if (wire.reserved)
 		return nn_fail(r->err, NN_INVALID_ARGUMENT, "subgraph %u, operand %u: reserved is "
-			       "0x%x", subgraph, index, wire.reserved);
+			       "0x%x, must be 0", subgraph, index, wire.reserved);
 	o = r->operands++;
 	o->type = wire.type;
 	o->lifetime = wire.lifetime;
@@ -170,7 +170,7 @@ static enum nn_status read_operand(struct reader *r, uint32_t subgraph, uint32_t
 	o->extra.count = wire.extra_count;
 	if (!take_extra(r, &o->extra))
 		return nn_fail(r->err, NN_INVALID_ARGUMENT, "subgraph %u, operand %u: %u extra "
-			       "parameters are beyond those of the wire form", subgraph, index,
+			       "parameters are missing in the wire form", subgraph, index,
 			       o->extra.count);
 	return NN_OK;
 }
@@ -181,8 +181,8 @@ static enum nn_status read_operation(struct reader *r, uint32_t subgraph, uint32
 	struct nn_operation *op;
 
 	if (!next_record(r, W_OPERATIONS, &wire, sizeof(wire)))
-		return nn_fail(r->err, NN_INVALID_ARGUMENT, "subgraph %u, operation %u: beyond the "
-			       "operations of the wire form", subgraph, index);
+		return nn_fail(r->err, NN_INVALID_ARGUMENT, "subgraph %u, operation %u: missing "
+			       "in the wire form", subgraph, index);
 	op = r->operations++;
 	op->type = wire.type;
 	op->num_inputs = wire.num_inputs;
@@ -190,7 +190,7 @@ static enum nn_status read_operation(struct reader *r, uint32_t subgraph, uint32
 	if (!take_indices(r, op->num_inputs, &op->inputs) ||
 	    !take_indices(r, op->num_outputs, &op->outputs))
 		return nn_fail(r->err, NN_INVALID_ARGUMENT, "subgraph %u, operation %u (code %d): "
-			       "%u inputs and %u outputs are beyond the indices of the wire form",
+			       "indices of %u inputs and %u outputs are missing in the wire form",
 			       subgraph, index, op->type, op->num_inputs, op->num_outputs);
 	return NN_OK;
 }
@@ -214,8 +214,9 @@ static enum nn_status read_subgraph(struct reader *r, struct nn_subgraph *g, uin
 	g->operations = r->operations;
 	if (!take_indices(r, g->num_inputs, &g->inputs) ||
 	    !take_indices(r, g->num_outputs, &g->outputs))
-		return nn_fail(r->err, NN_INVALID_ARGUMENT, "subgraph %u: %u inputs and %u outputs "
-			       "are beyond the indices of the wire form", index, g->num_inputs,
+		return nn_fail(r->err, NN_INVALID_ARGUMENT,
+			       "subgraph %u: indices of %u inputs and %u "
+			       "outputs are missing in the wire form", index, g->num_inputs,
 			       g->num_outputs);
 	for (i = 0; i < g->num_operands && !status; i++)
 		status = read_operand(r, index, i);
@@ -234,8 +235,8 @@ static enum nn_status read_extension(struct reader *r, struct nn_extension_prefi
 		return nn_fail(r->err, NN_INVALID_ARGUMENT, "extension %u: its name of %u bytes is "
 			       "cut off", index, wire.name_length);
 	if (wire.prefix > UINT16_MAX)
-		return nn_fail(r->err, NN_INVALID_ARGUMENT, "extension %u: prefix %u", index,
-			       wire.prefix);
+		return nn_fail(r->err, NN_INVALID_ARGUMENT, "extension %u: prefix %u exceeds 65535",
+			       index, wire.prefix);
 	e->prefix = wire.prefix;
 	e->name = memcpy(r->names, r->bytes, wire.name_length);
 	r->names += wire.name_length + 1;
@@ -254,7 +255,7 @@ static enum nn_status check_all_used(const struct reader *r)
 	    r->scales_left || r->bytes_left)
 		return nn_fail(r->err, NN_INVALID_ARGUMENT, "the model's wire form ends with %u "
 			       "operands, %u operations, %u indices, %u scales and %u bytes that "
-			       "belong to nothing", r->sections[W_OPERANDS].left,
+			       "nothing uses", r->sections[W_OPERANDS].left,
 			       r->sections[W_OPERATIONS].left, r->indices_left, r->scales_left,
 			       r->bytes_left);
 	return NN_OK;
@@ -268,13 +269,13 @@ static enum nn_status read_pools(const uint8_t *wire, const struct wire_header *
 	uint32_t i;
 
 	if (h->num_pools != num_pools)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "%u pools come with a model of %u",
+		return nn_fail(err, NN_INVALID_ARGUMENT, "%u pools come with a model that has %u",
 			       num_pools, h->num_pools);
 	for (i = 0; i < num_pools; i++) {
 		memcpy(&promised, wire + i * sizeof(promised), sizeof(promised));
 		if (promised != pools[i].size)
 			return nn_fail(err, NN_INVALID_ARGUMENT, "pool %u has %" PRIu64 " bytes, "
-				       "not %" PRIu64 " as the model promises", i, pools[i].size,
+				       "must have %" PRIu64 " as in the model", i, pools[i].size,
 				       promised);
 		to[i] = pools[i];
 	}

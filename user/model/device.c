@@ -60,25 +60,26 @@ enum nn_status nn_device_info_decode(const void *data, size_t size, struct nn_de
 				     struct nn_error *err)
 {
 	if (size < offsetof(struct nn_device_info, memory) || size > sizeof(*info))
-		return nn_fail(err, NN_GENERAL_FAILURE, "device: %zu bytes, not %zu to %zu", size,
-			       offsetof(struct nn_device_info, memory), sizeof(*info));
+		return nn_fail(err, NN_GENERAL_FAILURE, "device: %zu bytes, must be %zu to %zu",
+			       size, offsetof(struct nn_device_info, memory), sizeof(*info));
 	memset(info, 0, sizeof(*info));
 	memcpy(info, data, size);
 	if (info->magic != NN_DEVICE_MAGIC || info->size != size)
-		return nn_fail(err, NN_GENERAL_FAILURE, "device: magic 0x%x, size %u",
+		return nn_fail(err, NN_GENERAL_FAILURE, "device: wrong magic 0x%x or size %u",
 			       info->magic, info->size);
 	info->size = sizeof(*info);
 	if (!is_version(info->version, sizeof(info->version)))
 		return nn_fail(err, NN_GENERAL_FAILURE,
 			       "device: the version is not printable text");
 	if (info->type < NN_DEVICE_OTHER || info->type > NN_DEVICE_ACCELERATOR)
-		return nn_fail(err, NN_GENERAL_FAILURE, "device: type %u", info->type);
+		return nn_fail(err, NN_GENERAL_FAILURE, "device: unknown type %u", info->type);
 	if (!info->feature_level || info->feature_level > MAX_FEATURE_LEVEL)
-		return nn_fail(err, NN_GENERAL_FAILURE, "device: feature level %u",
-			       info->feature_level);
+		return nn_fail(err, NN_GENERAL_FAILURE, "device: feature level %u, must be 1 to %u",
+			       info->feature_level, MAX_FEATURE_LEVEL);
 	if (info->model_cache_files > MAX_CACHE_FILES || info->data_cache_files > MAX_CACHE_FILES)
-		return nn_fail(err, NN_GENERAL_FAILURE, "device: %u model and %u data cache files, up "
-			       "to %d of each are possible", info->model_cache_files,
+		return nn_fail(err, NN_GENERAL_FAILURE,
+			       "device: %u model and %u data cache files, must "
+			       "be at most %d of each", info->model_cache_files,
 			       info->data_cache_files, MAX_CACHE_FILES);
 	return check_performance(info, err);
 }

@@ -52,7 +52,7 @@ enum nn_status nn_extension_register(const struct nn_extension *extension, uint1
 			       extension->name);
 	if (next > NN_MAX_EXTENSIONS)
 		return nn_fail(err, NN_RESOURCE_EXHAUSTED_PERSISTENT,
-			       "extension %.128s is one more than %d", extension->name,
+			       "extension %.128s exceeds the limit of %d", extension->name,
 			       NN_MAX_EXTENSIONS);
 	*prefix = next;
 	return NN_OK;
@@ -81,7 +81,7 @@ static enum nn_status map_prefixes(const struct nn_model *model, uint16_t *map,
 		map[e->prefix] = nn_extension_prefix(e->name);
 		if (!map[e->prefix])
 			return nn_fail(err, NN_INVALID_ARGUMENT,
-				       "extension %u (%.128s) is not known here", i, e->name);
+				       "extension %u (%.128s) is not registered here", i, e->name);
 	}
 	return NN_OK;
 }
@@ -109,7 +109,7 @@ static enum nn_status move_subgraph(struct nn_model_checker *c, const uint16_t *
 		if (nn_is_own(operations[i].type))
 			continue;
 		if (!nn_check_prefix(c, operations[i].type))
-			return nn_refuse_operation(c, i, ": of an extension that is not listed");
+			return nn_refuse_operation(c, i, ": its extension is not listed");
 		operations[i].type = moved(operations[i].type, map);
 	}
 	return NN_OK;

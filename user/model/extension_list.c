@@ -37,12 +37,12 @@ static enum nn_status check_items(const struct extension_record *record,
 
 		if (!is_sound || (i < record->num_types) != !!item->element_size)
 			return nn_fail(err, NN_GENERAL_FAILURE,
-				       "extension %s: item %u makes no sense", record->name, i);
+				       "extension %s: item %u is malformed", record->name, i);
 		for (uint32_t k = first; k < i; k++)
 			if (items[k].code == item->code)
 				return nn_fail(err, NN_GENERAL_FAILURE,
-					       "extension %s: code %u twice", record->name,
-					       item->code);
+					       "extension %s: code %u is listed twice",
+					       record->name, item->code);
 	}
 	return NN_OK;
 }
@@ -77,7 +77,7 @@ static enum nn_status check_list(const struct extension_list *list, size_t size,
 		    (left - sizeof(*record)) / sizeof(struct extension_item) <
 		    record->num_types + record->num_operations)
 			return nn_fail(err, NN_GENERAL_FAILURE,
-				       "extension %u: its record makes no sense", i);
+				       "extension %u: its record is malformed", i);
 		other = (const void *)(list + 1);
 		for (uint32_t k = 0; k < i; k++, other = after(other))
 			if (!strcmp(other->name, record->name))
@@ -86,8 +86,7 @@ static enum nn_status check_list(const struct extension_list *list, size_t size,
 		status = check_items(record, items_of(record), err);
 	}
 	if (!status && (const uint8_t *)record != end)
-		status = nn_fail(err, NN_GENERAL_FAILURE,
-				 "extensions: bytes that belong to nothing");
+		status = nn_fail(err, NN_GENERAL_FAILURE, "extensions: bytes that nothing uses");
 	return status;
 }
 
@@ -131,11 +130,11 @@ enum nn_status nn_device_extensions_decode(const void *data, size_t size,
 	uint8_t *block;
 
 	if (size < sizeof(head) || size > EXTENSION_LIST_MAX_SIZE)
-		return nn_fail(err, NN_GENERAL_FAILURE, "extensions: %zu bytes", size);
+		return nn_fail(err, NN_GENERAL_FAILURE, "extensions: wrong size %zu", size);
 	memcpy(&head, data, sizeof(head));
 	if (head.magic != EXTENSION_LIST_MAGIC || head.reserved ||
 	    head.count > size / sizeof(struct extension_record))
-		return nn_fail(err, NN_GENERAL_FAILURE, "extensions: magic 0x%x, count %u",
+		return nn_fail(err, NN_GENERAL_FAILURE, "extensions: wrong magic 0x%x or count %u",
 			       head.magic, head.count);
 	room = (head.count + 1) * sizeof(struct nn_device_extension);
 	items = size / sizeof(struct extension_item) * sizeof(struct nn_device_extension_item);

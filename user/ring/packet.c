@@ -195,7 +195,7 @@ static inline const struct nnaccel_datum *take(struct reader *r, enum nnaccel_da
 		return NULL;
 	}
 	if (r->next->kind != kind) {
-		bad(r, "a datum is of another kind than its place asks for");
+		bad(r, "a datum has another kind than expected at its place");
 		return NULL;
 	}
 	return r->next++;
@@ -276,7 +276,7 @@ static bool take_request_head(struct reader *r, uint32_t count, struct nn_reques
 	if (!head)
 		return false;
 	if (head->u.request.size != count)
-		return bad(r, "the packet's size is not that of its datums");
+		return bad(r, "the packet's size differs from its number of datums");
 	request->num_inputs = head->u.request.num_inputs;
 	request->num_outputs = head->u.request.num_outputs;
 	request->num_slots = head->u.request.num_pools;
@@ -315,10 +315,10 @@ static bool take_request(struct reader *r, uint32_t count, struct nn_request *re
 	if (!datum)
 		return false;
 	if (datum->u.value > 1)
-		return bad(r, "whether to measure is neither 0 nor 1");
+		return bad(r, "the flag for measuring is neither 0 nor 1");
 	request->measure = datum->u.value;
 	if (r->next != r->end)
-		return bad(r, "the packet goes on behind its last datum");
+		return bad(r, "the packet continues after its last datum");
 	return true;
 }
 
@@ -337,9 +337,9 @@ static bool take_result_head(struct reader *r, uint32_t count, struct nn_result 
 	if (!head)
 		return false;
 	if (head->u.result.size != count)
-		return bad(r, "the packet's size is not that of its datums");
+		return bad(r, "the packet's size differs from its number of datums");
 	if (head->u.result.status > NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT)
-		return bad(r, "unknown status");
+		return bad(r, "the result has an unknown status");
 	result->status = head->u.result.status;
 	result->num_outputs = head->u.result.num_outputs;
 	if (result->num_outputs > result->max_outputs)
@@ -378,7 +378,7 @@ static bool take_message(struct reader *r, char *message)
 		if (!datum)
 			return false;
 		if (here < TEXT_BYTES || !datum->u.text[0])
-			return bad(r, "a message goes on behind its end");
+			return bad(r, "a message continues after its end");
 		if (length + TEXT_BYTES > NNACCEL_MAX_MESSAGE)
 			return bad(r, "a message is too long");
 		here = strnlen(datum->u.text, TEXT_BYTES);

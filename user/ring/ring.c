@@ -164,11 +164,11 @@ const char *nn_ring_result_name(enum nn_ring_result result)
 	case NN_RING_OK:
 		return "success";
 	case NN_RING_AGAIN:
-		return "nothing there yet";
+		return "the ring has no packet yet";
 	case NN_RING_TOO_BIG:
 		return "the packet does not fit the ring";
 	case NN_RING_BROKEN:
-		return "the other end broke the ring";
+		return "the other end wrote invalid data";
 	case NN_RING_DEAD:
 		return "the burst is dead";
 	}

@@ -69,14 +69,14 @@ static void test_refused_to_write(void **state)
 		struct nn_attribute list[2];
 		const char *message;
 	} cases[] = {
-		{ { { NULL, 1, 0, NULL }, { "a.b", 1, 0, NULL } }, "no proper name" },
-		{ { { "a.b", 1, 0, NULL }, { "", 1, 0, NULL } }, "no proper name" },
-		{ { { "a.b", 1, 0, NULL }, { "a. b", 1, 0, NULL } }, "no proper name" },
-		{ { { "a.b", 1, 0, NULL }, { longest, 1, 0, NULL } }, "no proper name" },
+		{ { { NULL, 1, 0, NULL }, { "a.b", 1, 0, NULL } }, "invalid name" },
+		{ { { "a.b", 1, 0, NULL }, { "", 1, 0, NULL } }, "invalid name" },
+		{ { { "a.b", 1, 0, NULL }, { "a. b", 1, 0, NULL } }, "invalid name" },
+		{ { { "a.b", 1, 0, NULL }, { longest, 1, 0, NULL } }, "invalid name" },
 		{ { { "a.b", 1, 0, NULL }, { "a.b", 1, 1, "x" } }, "attribute 1 of a.b is given "
 		  "twice" },
-		{ { { "a.b", 1, 0, NULL }, { "a.b", 2, ROOM, longest } }, "more than 4096 bytes" },
-		{ { { "a.b", 1, UINT32_MAX, longest }, { "a.b", 2, 0, NULL } }, "more than 4096" },
+		{ { { "a.b", 1, 0, NULL }, { "a.b", 2, ROOM, longest } }, "exceed 4096 bytes" },
+		{ { { "a.b", 1, UINT32_MAX, longest }, { "a.b", 2, 0, NULL } }, "exceed 4096" },
 	};
 
 	(void)state;

@@ -419,35 +419,35 @@ X(no_data, b->operands[0][1].extra = (struct nn_extra){ 0 }, "operand 1 (TENSOR_
 X(data_of_scalar, set_data(b, 0, "x", 1), "operand 0 (INT64): 1 bytes of extension data, " \
   "the type has none")									\
 X(unknown_type, b->operands[0][1].type = CODE(2, 99),					\
-  "operand 1 (unknown type): type 99, which extension com.example.fibonacci does not have") \
+  "operand 1 (unknown type): type 99 does not exist in extension com.example.fibonacci") \
 X(unlisted, b->operands[0][1].type = CODE(3, 2),					\
-  "operand 1 (unknown type): type 0x30002 of an extension that is not listed")		\
+  "operand 1 (unknown type): the extension of type 0x30002 is not listed")		\
 X(unlisted_operation, b->operations[0][0].type = CODE(3, 1),				\
-  "operation 0 (code 196609): of an extension that is not listed")			\
+  "operation 0 (code 196609): its extension is not listed")				\
 X(own_operation, b->operations[0][1].type = CODE(NN_OWN_PREFIX, 999),			\
   "unknown operation")							\
 X(unknown_operation, b->operations[0][1].type = CODE(1, 8), "unknown operation") \
 X(unknown_name, b->extensions[0].name = "com.example.silver",				\
-  "extension 0 (com.example.silver) is not known here")				\
+  "extension 0 (com.example.silver) is not registered here")				\
 X(name_twice, b->extensions[0].name = FIBONACCI_NAME,					\
   "extension \"com.example.fibonacci\" is listed twice")				\
 X(name_twice_of_three, (b->extensions[0].name = FIBONACCI_NAME,				\
   b->extensions[2] = (struct nn_extension_prefix){ "com.example.last", 3 },		\
   b->model.num_extensions = 3),								\
   "extension \"com.example.fibonacci\" is listed twice")				\
-X(name_empty, b->extensions[0].name = "", "extension 0: not a name")			\
-X(name_of_lines, b->extensions[0].name = "a.b\n<0>c", "extension 0: not a name")	\
-X(name_long, b->extensions[0].name = long_name(), "is not known here")			\
+X(name_empty, b->extensions[0].name = "", "extension 0: the name \"\" is not")		\
+X(name_of_lines, b->extensions[0].name = "a.b\n<0>c", "extension 0: the name \"a")	\
+X(name_long, b->extensions[0].name = long_name(), "is not registered here")		\
 X(prefix_none, b->extensions[0].prefix = 0, "prefix 0 is reserved")			\
 X(operation_0, b->operations[0][0].type = CODE(2, 0), "unknown operation")	\
 X(operation_last, b->operations[0][0].type = (int32_t)0x2ffff,				\
   "unknown operation")							\
-X(type_last, b->operands[0][1].type = (int32_t)0x2ffff, "type 65535, which extension")	\
-X(prefix_last, b->operands[0][1].type = -1, "of an extension that is not listed")	\
-X(prefix_twice, b->extensions[0].prefix = 2, "prefix 2 is another's")			\
+X(type_last, b->operands[0][1].type = (int32_t)0x2ffff, "type 65535 does not exist in extension") \
+X(prefix_last, b->operands[0][1].type = -1, "the extension of type 0xffffffff is not listed") \
+X(prefix_twice, b->extensions[0].prefix = 2, "prefix 2 is used twice")			\
 X(scalar_with_dims, b->operands[0][0].rank = b->operands[0][0].dims[0] = 1,		\
-  "a scalar with 1 dimensions")								\
-X(length, b->operands[0][0].location.length = 4, "a constant of 4 bytes, not 8")	\
+  "a scalar has 1 dimensions, not 0")						\
+X(length, b->operands[0][0].location.length = 4, "a constant has 4 bytes, must have 8")	\
 X(signature, b->operations[0][0].type = CODE(1, GOLDEN_RATIOS),			\
   "RATIOS: input 0 must be TENSOR_QUANT64")
 
@@ -1310,7 +1310,7 @@ static void test_most(void **state)
 	err.message[0] = '\0';
 	assert_int_equal(nn_extension_register(&others[0], &prefix, &err),
 			 NN_RESOURCE_EXHAUSTED_PERSISTENT);
-	assert_string_equal(err.message, "extension a.last is one more than 64");
+	assert_string_equal(err.message, "extension a.last exceeds the limit of 64");
 	assert_int_equal(nn_extension_prefix("a.last"), 0);
 }
 

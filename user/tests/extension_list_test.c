@@ -98,7 +98,7 @@ X(magic, s->head.magic++, "magic")					\
 X(reserved, s->head.reserved = 1, "magic")				\
 X(count, s->head.count = 3, "extension 2: its record")			\
 X(large_count, s->head.count = UINT32_MAX, "count 4294967295")		\
-X(too_few, s->head.count = 1, "bytes that belong to nothing")		\
+X(too_few, s->head.count = 1, "bytes that nothing uses")		\
 X(no_name, s->first.name[0] = 0, "extension 0: its record")		\
 X(endless_name, memset(s->first.name, 'x', 128), "extension 0: its record") \
 X(high_name, s->second.name[3] = 127, "extension 1: its record")	\
@@ -106,17 +106,17 @@ X(blank_name, s->second.name[3] = ' ', "extension 1: its record")	\
 X(hidden_name, s->second.name[127] = 'x', "extension 1: its record")	\
 X(name_twice, memcpy(s->second.name, s->first.name, 128), "com.example.first is listed twice") \
 X(oem, s->first.oem = 2, "extension 0: its record")			\
-X(types, s->first.num_types = 3, "item 2 makes no sense")		\
+X(types, s->first.num_types = 3, "item 2 is malformed")		\
 X(many_types, s->first.num_types = UINT32_MAX, "extension 0: its record") \
 X(many_operations, s->second.num_operations = 2, "extension 1: its record") \
 X(sum, (s->first.num_types = 1, s->first.num_operations = UINT32_MAX), "extension 0: its record") \
-X(type_size, s->items[0].element_size = 0, "item 0 makes no sense")	\
-X(operation_size, s->items[2].element_size = 4, "item 2 makes no sense") \
-X(operation_tensor, s->items[2].is_tensor = 1, "item 2 makes no sense")	\
-X(tensor, s->items[1].is_tensor = 2, "item 1 makes no sense")		\
-X(item_reserved, s->items[1].reserved = 1, "item 1 makes no sense")	\
-X(item_name, s->items[1].name[0] = '\n', "item 1 makes no sense")	\
-X(code_twice, s->items[1].code = 0, "com.example.first: code 0 twice")
+X(type_size, s->items[0].element_size = 0, "item 0 is malformed")	\
+X(operation_size, s->items[2].element_size = 4, "item 2 is malformed") \
+X(operation_tensor, s->items[2].is_tensor = 1, "item 2 is malformed")	\
+X(tensor, s->items[1].is_tensor = 2, "item 1 is malformed")		\
+X(item_reserved, s->items[1].reserved = 1, "item 1 is malformed")	\
+X(item_name, s->items[1].name[0] = '\n', "item 1 is malformed")	\
+X(code_twice, s->items[1].code = 0, "com.example.first: code 0 is listed twice")
 
 #define DEFINE(_name, _change, _message)	\
 static void spoil_##_name(struct sample *s)	\

@@ -165,7 +165,7 @@ static void test_supported(void **state)
 	b.extensions[0].name = "com.example.silver";
 	assert_int_equal(nna_get_supported_operations(client, &b.model, NULL, supported, &err),
 			 NN_INVALID_ARGUMENT);
-	assert_non_null(strstr(err.message, "extension 0 (com.example.silver) is not known here"));
+	assert_non_null(strstr(err.message, "extension 0 (com.example.silver) is not registered here"));
 	err.message[0] = '\0';
 }
 
@@ -401,9 +401,9 @@ static void test_attributes_refused(void **state)
 		{ { { GOLDEN_NAME, 1, 1, large } }, "com.example.golden takes no attribute 1" },
 		{ { { "com.example.x", 1, 0, NULL } }, "com.example.x takes no attribute 1" },
 		{ { { FIBONACCI_NAME, FIBONACCI_MODULUS, sizeof(large), large } },
-		  "attributes of more than 65536 bytes" },
+		  "attributes with their names exceed 65536 bytes" },
 		{ { modulus, modulus }, "attribute 1 of com.example.fibonacci is given twice" },
-		{ { { "", 1, 0, NULL } }, "no proper name" },
+		{ { { "", 1, 0, NULL } }, "invalid name" },
 	};
 	struct nna_device *client = member;
 	struct nna_execute_options options = { .size = sizeof(options), .attributes = &of_model };

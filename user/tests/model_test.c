@@ -42,16 +42,16 @@ X(type_beyond, OPERAND(0).type = 16, "subgraph 0, operand 0 (unknown type): type
 X(type_between, OPERAND(0).type = 9999, "subgraph 0, operand 0 (unknown type): type 9999") \
 X(type_at_64k, OPERAND(0).type = 0xffff, "subgraph 0, operand 0 (unknown type): type 65535") \
 X(type_of_unlisted_extension, OPERAND(11).type = 0x00040005, \
-  "operand 11 (unknown type): type 0x40005 of an extension that is not listed") \
+  "operand 11 (unknown type): the extension of type 0x40005 is not listed") \
 X(type_negative, OPERAND(0).type = -1, \
-  "operand 0 (unknown type): type 0xffffffff of an extension that is not listed") \
-X(rank_beyond, OPERAND(0).rank = 17, "operand 0 (TENSOR_FLOAT32): rank 17 is beyond 16") \
+  "operand 0 (unknown type): the extension of type 0xffffffff is not listed") \
+X(rank_beyond, OPERAND(0).rank = 17, "operand 0 (TENSOR_FLOAT32): rank 17 exceeds 16") \
 X(rank_huge, OPERAND(0).rank = UINT32_MAX, "operand 0 (TENSOR_FLOAT32): rank 4294967295") \
-X(scalar_with_dims, OPERAND(2).rank = 1, "operand 2 (INT32): a scalar with 1 dimensions") \
+X(scalar_with_dims, OPERAND(2).rank = 1, "operand 2 (INT32): a scalar has 1 dimensions, not 0") \
 X(dims_beyond_rank, OPERAND(0).dims[15] = 7, \
-  "operand 0 (TENSOR_FLOAT32): dimension 15 is 7, beyond rank 1") \
+  "operand 0 (TENSOR_FLOAT32): dimension 15 is 7, must be 0 beyond rank 1") \
 X(dims_without_rank, OPERAND(12).dims[0] = 2, \
-  "operand 12 (TENSOR_INT32): dimension 0 is 2, beyond rank 0") \
+  "operand 12 (TENSOR_INT32): dimension 0 is 2, must be 0 beyond rank 0") \
 X(size_overflow, (OPERAND(0).rank = 2, OPERAND(0).dims[0] = 65536, OPERAND(0).dims[1] = 16384), \
   "operand 0 (TENSOR_FLOAT32): its size does not fit 32 bits") \
 X(size_overflow_with_unknown, (OPERAND(0).rank = 3, OPERAND(0).dims[0] = 0, \
@@ -59,7 +59,7 @@ X(size_overflow_with_unknown, (OPERAND(0).rank = 3, OPERAND(0).dims[0] = 0, \
   "operand 0 (TENSOR_FLOAT32): its size does not fit 32 bits") \
 X(float_scale, OPERAND(0).scale = 1, "operand 0 (TENSOR_FLOAT32): scale 1") \
 X(float_zero_point, OPERAND(0).zero_point = 1, \
-  "operand 0 (TENSOR_FLOAT32): zero point 1, not within 0 to 0") \
+  "operand 0 (TENSOR_FLOAT32): zero point 1, must be 0 to 0") \
 X(scalar_scale, OPERAND(2).scale = 1, "operand 2 (INT32): scale 1") \
 X(scalar_zero_point, OPERAND(2).zero_point = -1, "operand 2 (INT32): zero point -1") \
 X(int32_scale_negative, OPERAND(12).scale = -1, "operand 12 (TENSOR_INT32): scale -1") \
@@ -71,58 +71,59 @@ X(quant8_scale_infinite, OPERAND(5).scale = INFINITY, \
   "operand 5 (TENSOR_QUANT8_ASYMM): scale inf") \
 X(int32_scale_nan, OPERAND(12).scale = NAN, "operand 12 (TENSOR_INT32): scale ") \
 X(quant8_zero_point_low, OPERAND(5).zero_point = -1, \
-  "operand 5 (TENSOR_QUANT8_ASYMM): zero point -1, not within 0 to 255") \
+  "operand 5 (TENSOR_QUANT8_ASYMM): zero point -1, must be 0 to 255") \
 X(quant8_zero_point_high, OPERAND(5).zero_point = 256, \
-  "operand 5 (TENSOR_QUANT8_ASYMM): zero point 256, not within 0 to 255") \
+  "operand 5 (TENSOR_QUANT8_ASYMM): zero point 256, must be 0 to 255") \
 X(quant8s_zero_point, (OPERAND(5).type = NN_TENSOR_QUANT8_ASYMM_SIGNED, \
   OPERAND(5).zero_point = 128), "operand 5 (TENSOR_QUANT8_ASYMM_SIGNED): zero point 128") \
 X(quant8_symm_zero_point, OPERAND(5).type = NN_TENSOR_QUANT8_SYMM, \
-  "operand 5 (TENSOR_QUANT8_SYMM): zero point 3, not within 0 to 0") \
+  "operand 5 (TENSOR_QUANT8_SYMM): zero point 3, must be 0 to 0") \
 X(quant16_symm_zero_point, OPERAND(5).type = NN_TENSOR_QUANT16_SYMM, \
-  "operand 5 (TENSOR_QUANT16_SYMM): zero point 3, not within 0 to 0") \
+  "operand 5 (TENSOR_QUANT16_SYMM): zero point 3, must be 0 to 0") \
 X(quant16_zero_point, (OPERAND(5).type = NN_TENSOR_QUANT16_ASYMM, \
   OPERAND(5).zero_point = 65536), "operand 5 (TENSOR_QUANT16_ASYMM): zero point 65536") \
 X(extension_scale, OPERAND(11).scale = 1, "operand 11 (unknown type): scale 1") \
 X(extension_zero_point, OPERAND(11).zero_point = 1, "operand 11 (unknown type): zero point 1") \
 X(channel_scale, OPERAND(7).scale = 1, "operand 7 (TENSOR_QUANT8_SYMM_PER_CHANNEL): scale 1") \
 X(channel_no_scales, OPERAND(7).extra.kind = NN_EXTRA_NONE, \
-  "operand 7 (TENSOR_QUANT8_SYMM_PER_CHANNEL): no scales of its channels") \
-X(channel_dim_beyond, OPERAND(7).extra.channel_dim = 2, "channel dimension 2 of rank 2") \
-X(channel_count, OPERAND(7).extra.count = 2, "2 scales for 3 channels") \
+  "operand 7 (TENSOR_QUANT8_SYMM_PER_CHANNEL): it has no scales per channel") \
+X(channel_dim_beyond, OPERAND(7).extra.channel_dim = 2, \
+  "channel dimension 2, must be below rank 2") \
+X(channel_count, OPERAND(7).extra.count = 2, "2 scales, must be one for each of 3 channels") \
 X(channel_count_zero, (OPERAND(7).extra.count = 0, OPERAND(7).dims[0] = 0), \
-  "0 scales for 0 channels") \
-X(channel_scale_zero, SCALE(7, 0), "scale 0 of channel 0") \
+  "0 scales, must be one for each of 0 channels") \
+X(channel_scale_zero, SCALE(7, 0), "scale 0 of channel 0 must be finite and > 0") \
 X(channel_scale_nan, SCALE(7, NAN), "of channel 0") \
 X(extra_of_plain_type, OPERAND(0).extra.kind = NN_EXTRA_EXTENSION, \
-  "operand 0 (TENSOR_FLOAT32): extra parameters of kind 2") \
+  "operand 0 (TENSOR_FLOAT32): wrong extra parameters (kind 2)") \
 X(extra_scales_of_plain_type, OPERAND(5).extra.kind = NN_EXTRA_CHANNEL_QUANT, \
-  "operand 5 (TENSOR_QUANT8_ASYMM): extra parameters of kind 1") \
+  "operand 5 (TENSOR_QUANT8_ASYMM): wrong extra parameters (kind 1)") \
 X(extra_scales_of_extension, OPERAND(11).extra.kind = NN_EXTRA_CHANNEL_QUANT, \
-  "operand 11 (unknown type): extra parameters of kind 1") \
-X(extra_kind_beyond, OPERAND(11).extra.kind = 3, "extra parameters of kind 3") \
+  "operand 11 (unknown type): wrong extra parameters (kind 1)") \
+X(extra_kind_beyond, OPERAND(11).extra.kind = 3, "wrong extra parameters (kind 3)") \
 X(extra_count_of_none, OPERAND(0).extra.count = 1, \
-  "operand 0 (TENSOR_FLOAT32): extra parameters that its kind does not have") \
+  "operand 0 (TENSOR_FLOAT32): extra parameters do not fit their kind") \
 X(extra_channel_of_extension, OPERAND(11).extra.channel_dim = 1, \
-  "operand 11 (unknown type): extra parameters that its kind does not have") \
+  "operand 11 (unknown type): extra parameters do not fit their kind") \
 X(lifetime_beyond, OPERAND(0).lifetime = 7, "operand 0 (TENSOR_FLOAT32): lifetime 7") \
 X(subgraph_as_temporary, OPERAND(9).lifetime = NN_TEMPORARY, \
-  "operand 9 (SUBGRAPH): lifetime 0, which this type cannot have") \
+  "operand 9 (SUBGRAPH): lifetime 0 is not allowed for its type") \
 X(tensor_as_subgraph, OPERAND(6).lifetime = NN_SUBGRAPH, \
-  "operand 6 (TENSOR_FLOAT32): lifetime 6, which this type cannot have") \
+  "operand 6 (TENSOR_FLOAT32): lifetime 6 is not allowed for its type") \
 X(constant_unknown_dim, OPERAND(1).dims[0] = 0, \
-  "operand 1 (TENSOR_FLOAT32): a constant of unknown shape") \
+  "operand 1 (TENSOR_FLOAT32): the shape of a constant is not known") \
 X(constant_unknown_rank, (OPERAND(1).rank = 0, OPERAND(1).dims[0] = 0), \
-  "operand 1 (TENSOR_FLOAT32): a constant of unknown shape") \
-X(constant_too_short, OPERAND(1).location.length = 7, "a constant of 7 bytes, not 8") \
-X(constant_too_long, OPERAND(1).location.length = 9, "a constant of 9 bytes, not 8") \
+  "operand 1 (TENSOR_FLOAT32): the shape of a constant is not known") \
+X(constant_too_short, OPERAND(1).location.length = 7, "a constant has 7 bytes, must have 8") \
+X(constant_too_long, OPERAND(1).location.length = 9, "a constant has 9 bytes, must have 8") \
 X(constant_scalar_length, OPERAND(2).location.length = 2, \
-  "operand 2 (INT32): a constant of 2 bytes, not 4") \
-X(copy_in_a_pool, OPERAND(1).location.pool = 1, "pool 1 for a copied constant") \
+  "operand 2 (INT32): a constant has 2 bytes, must have 4") \
+X(copy_in_a_pool, OPERAND(1).location.pool = 1, "a copied constant in pool 1, not 0") \
 X(copy_beyond_values, OPERAND(1).location.offset = b->model.values_size - 7, \
   "operand 1 (TENSOR_FLOAT32): 8 bytes at ") \
 X(copy_offset_wraps, OPERAND(1).location.offset = UINT64_MAX - 3, "end beyond the values of ") \
 X(reference_no_pool, OPERAND(5).location.pool = 1, \
-  "operand 5 (TENSOR_QUANT8_ASYMM): pool 1 of 1") \
+  "operand 5 (TENSOR_QUANT8_ASYMM): pool 1, must be below 1") \
 X(reference_beyond_pool, OPERAND(5).location.offset = 61, \
   "operand 5 (TENSOR_QUANT8_ASYMM): 4 bytes at 61 end beyond a pool of 64") \
 X(reference_offset_wraps, OPERAND(5).location.offset = UINT64_MAX - 1, \
@@ -130,45 +131,46 @@ X(reference_offset_wraps, OPERAND(5).location.offset = UINT64_MAX - 1, \
 X(extension_beyond_values, OPERAND(11).location.length = UINT32_MAX, \
   "operand 11 (unknown type): 4294967295 bytes at ") \
 X(temporary_length, OPERAND(3).location.length = 8, \
-  "operand 3 (TENSOR_FLOAT32): a location, which lifetime 0 does not have") \
+  "operand 3 (TENSOR_FLOAT32): a location is not allowed for lifetime 0") \
 X(input_offset, OPERAND(0).location.offset = 8, "operand 0 (TENSOR_FLOAT32): a location") \
 X(output_pool, OPERAND(4).location.pool = 1, "operand 4 (TENSOR_FLOAT32): a location") \
 X(no_value_length, OPERAND(6).location.length = 4, "operand 6 (TENSOR_FLOAT32): a location") \
 X(subgraph_length, OPERAND(9).location.length = 4, "operand 9 (SUBGRAPH): a location") \
 X(subgraph_beyond, OPERAND(10).location.offset = 2, \
-  "operand 10 (SUBGRAPH): referenced subgraph 2 of 2") \
+  "operand 10 (SUBGRAPH): referenced subgraph 2, must be below 2") \
 X(subgraph_wraps, OPERAND(10).location.offset = UINT64_MAX, \
-  "operand 10 (SUBGRAPH): referenced subgraph 18446744073709551615 of 2") \
-X(input_index, b->inputs[0][1] = 14, "subgraph 0, input 1: operand 14 of 14") \
+  "operand 10 (SUBGRAPH): referenced subgraph 18446744073709551615, must be below 2") \
+X(input_index, b->inputs[0][1] = 14, "subgraph 0, input 1: operand 14, must be below 14") \
 X(input_twice, b->inputs[0][1] = 0, "operand 0 (TENSOR_FLOAT32): listed again as input 1") \
 X(input_is_constant, b->inputs[0][1] = 1, \
-  "operand 1 (TENSOR_FLOAT32): listed as input 1 but of lifetime 3") \
+  "operand 1 (TENSOR_FLOAT32): listed as input 1, but has lifetime 3") \
 X(input_not_listed, b->subgraphs[0].num_inputs--, \
-  "operand 12 (TENSOR_INT32): of lifetime 1 but not listed") \
-X(output_index, b->outputs[0][0] = UINT32_MAX, "subgraph 0, output 0: operand 4294967295 of 14") \
+  "operand 12 (TENSOR_INT32): lifetime 1, but is not listed") \
+X(output_index, b->outputs[0][0] = UINT32_MAX, \
+  "subgraph 0, output 0: operand 4294967295, must be below 14") \
 X(output_is_temporary, b->outputs[0][0] = 3, \
-  "operand 3 (TENSOR_FLOAT32): listed as output 0 but of lifetime 0") \
+  "operand 3 (TENSOR_FLOAT32): listed as output 0, but has lifetime 0") \
 X(output_is_input, b->outputs[0][0] = 0, \
-  "operand 0 (TENSOR_FLOAT32): listed as output 0 but of lifetime 1") \
+  "operand 0 (TENSOR_FLOAT32): listed as output 0, but has lifetime 1") \
 X(output_not_listed, b->subgraphs[0].num_outputs--, \
-  "operand 4 (TENSOR_FLOAT32): of lifetime 2 but not listed") \
+  "operand 4 (TENSOR_FLOAT32): lifetime 2, but is not listed") \
 X(operation_input_index, INPUT(0, 1) = 14, \
-  "subgraph 0, operation 0 (code 0), input 1: operand 14 of 14") \
+  "subgraph 0, operation 0 (code 0), input 1: operand 14, must be below 14") \
 X(operation_output_index, OUTPUT(0, 0) = 14, \
-  "subgraph 0, operation 0 (code 0), output 0: operand 14 of 14") \
+  "subgraph 0, operation 0 (code 0), output 0: operand 14, must be below 14") \
 X(operation_unlisted_extension, OPERATION(2).type = 0x00050001, \
-  "subgraph 0, operation 2 (code 327681): of an extension that is not listed") \
+  "subgraph 0, operation 2 (code 327681): its extension is not listed") \
 X(operation_negative, OPERATION(0).type = -5, \
-  "subgraph 0, operation 0 (code -5): of an extension that is not listed") \
+  "subgraph 0, operation 0 (code -5): its extension is not listed") \
 X(used_before_written, INPUT(0, 0) = 13, \
-  "subgraph 0, operation 0 (code 0), input 0: operand 13 is not known yet") \
+  "subgraph 0, operation 0 (code 0), input 0: operand 13 has no value yet") \
 X(used_by_its_writer, INPUT(0, 0) = 3, \
-  "subgraph 0, operation 0 (code 0), input 0: operand 3 is not known yet") \
+  "subgraph 0, operation 0 (code 0), input 0: operand 3 has no value yet") \
 X(input_written, OUTPUT(2, 0) = 0, \
-  "subgraph 0, operation 2 (code 196609), output 0: operand 0 of lifetime 1 is written") \
-X(constant_written, OUTPUT(2, 0) = 1, "output 0: operand 1 of lifetime 3 is written") \
-X(no_value_written, OUTPUT(2, 0) = 6, "output 0: operand 6 of lifetime 5 is written") \
-X(subgraph_written, OUTPUT(2, 0) = 9, "output 0: operand 9 of lifetime 6 is written") \
+  "subgraph 0, operation 2 (code 196609), output 0: operand 0 of lifetime 1 is read-only") \
+X(constant_written, OUTPUT(2, 0) = 1, "output 0: operand 1 of lifetime 3 is read-only") \
+X(no_value_written, OUTPUT(2, 0) = 6, "output 0: operand 6 of lifetime 5 is read-only") \
+X(subgraph_written, OUTPUT(2, 0) = 9, "output 0: operand 9 of lifetime 6 is read-only") \
 X(written_twice, OUTPUT(1, 0) = 3, \
   "subgraph 0, operation 1 (code 96), output 0: operand 3 is written again") \
 X(never_written, OPERATION(2).num_outputs = 0, \
@@ -176,9 +178,9 @@ X(never_written, OPERATION(2).num_outputs = 0, \
 X(output_never_written, OPERATION(1).num_outputs = 0, \
   "subgraph 0, operand 4 (TENSOR_FLOAT32): no operation writes it") \
 X(consumers_too_many, OPERAND(12).consumers = 3, \
-  "operand 12 (TENSOR_INT32): 3 consumers are promised, 2 there") \
+  "operand 12 (TENSOR_INT32): claims 3 consumers, but has 2") \
 X(consumers_too_few, OPERAND(3).consumers = 0, \
-  "operand 3 (TENSOR_FLOAT32): 0 consumers are promised, 1 there") \
+  "operand 3 (TENSOR_FLOAT32): claims 0 consumers, but has 1") \
 X(below_type, b->operands[2][1].type = 77, "subgraph 2, operand 1 (unknown type): type 77") \
 X(refers_to_itself, refer(b, 1, 1), "subgraph 1, operand 4 (SUBGRAPH): refers to subgraph 1") \
 X(refers_in_a_circle, (refer(b, 1, 2), refer(b, 2, 1)), \
@@ -188,15 +190,19 @@ X(extension_reserved, b->extensions[0].prefix = 0, \
 X(extension_own, b->extensions[0].prefix = NN_OWN_PREFIX, \
   "extension 0 (com.example.ext): prefix 28270 is reserved") \
 X(type_own, OPERAND(0).type = NN_OWN_PREFIX << 16, \
-  "operand 0 (unknown type): type 0x6e6e0000 of an extension that is not listed") \
+  "operand 0 (unknown type): the extension of type 0x6e6e0000 is not listed") \
 X(extension_prefix_twice, extend(b, "com.example.other", 3), \
-  "extension 1 (com.example.other): prefix 3 is another's") \
+  "extension 1 (com.example.other): prefix 3 is used twice") \
 X(extension_name_twice, extend(b, "com.example.ext", 4), \
   "extension \"com.example.ext\" is listed twice") \
-X(extension_name_empty, b->extensions[0].name = "", "extension 0: not a name: \"\"") \
-X(extension_name_control, b->extensions[0].name = "a\nb", "extension 0: not a name: \"a?b\"") \
-X(extension_name_blank, b->extensions[0].name = "a b", "extension 0: not a name: \"a b\"") \
-X(extension_name_high, b->extensions[0].name = "a\177b", "extension 0: not a name: \"a?b\"")
+X(extension_name_empty, b->extensions[0].name = "", \
+  "extension 0: the name \"\" is not printable") \
+X(extension_name_control, b->extensions[0].name = "a\nb", \
+  "extension 0: the name \"a?b\" is not printable") \
+X(extension_name_blank, b->extensions[0].name = "a b", \
+  "extension 0: the name \"a b\" is not printable") \
+X(extension_name_high, b->extensions[0].name = "a\177b", \
+  "extension 0: the name \"a?b\" is not printable")
 
 static float scratch[3];
 
@@ -352,8 +358,7 @@ static void test_nesting(void **state)
 	(void)state;
 	assert_int_equal(check_chain(NN_MAX_NESTING, &err), NN_OK);
 	assert_int_equal(check_chain(NN_MAX_NESTING + 1, &err), NN_INVALID_ARGUMENT);
-	assert_string_equal(err.message,
-			    "subgraph 0: more than 128 subgraphs are within one another");
+	assert_string_equal(err.message, "subgraph 0: subgraphs are nested more than 128 deep");
 	/* A recursive checker would overflow the stack with 200,000 nested subgraphs. */
 	assert_int_equal(check_chain(200000, NULL), NN_INVALID_ARGUMENT);
 }

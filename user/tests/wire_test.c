@@ -284,42 +284,43 @@ static uint8_t *last_byte_of_name(struct spoiled *s)
 
 /* Each X() has a name, a statement that spoils the wire form, and the expected message. */
 #define BROKEN_WIRES(X) \
-X(magic, header(s)->magic++, "not the wire form") \
-X(version, header(s)->version++, "not the wire form of a model of version 1") \
-X(size, header(s)->size++, "not what its header promises") \
-X(size_huge, header(s)->size = UINT64_MAX, "not what its header promises") \
+X(magic, header(s)->magic++, "does not have the wire form") \
+X(version, header(s)->version++, "the model does not have the wire form of version 1") \
+X(size, header(s)->size++, "header gives another size") \
+X(size_huge, header(s)->size = UINT64_MAX, "header gives another size") \
 X(flags, header(s)->flags |= 2, "unknown flags 0x3") \
 X(reserved, header(s)->reserved = 1, "reserved 0x1") \
-X(values_wrap, header(s)->values_size = UINT64_MAX, "not what its header promises") \
-X(subgraphs_huge, header(s)->num_subgraphs = UINT32_MAX, "not what its header promises") \
-X(operands_huge, header(s)->num_operands = UINT32_MAX, "not what its header promises") \
-X(indices_huge, header(s)->num_indices = UINT32_MAX, "not what its header promises") \
+X(values_wrap, header(s)->values_size = UINT64_MAX, "header gives another size") \
+X(subgraphs_huge, header(s)->num_subgraphs = UINT32_MAX, "header gives another size") \
+X(operands_huge, header(s)->num_operands = UINT32_MAX, "header gives another size") \
+X(indices_huge, header(s)->num_indices = UINT32_MAX, "header gives another size") \
 X(subgraph_operands, subgraph(s, 2)->num_operands++, \
-  "subgraph 2, operand 4: beyond the operands") \
+  "subgraph 2, operand 4: missing in the wire form") \
 X(subgraph_operands_huge, subgraph(s, 0)->num_operands = UINT32_MAX, \
-  "subgraph 0, operand 22: beyond the operands") \
+  "subgraph 0, operand 22: missing in the wire form") \
 X(subgraph_operands_few, subgraph(s, 2)->num_operands--, "ends with 1 operands") \
 X(subgraph_operations, subgraph(s, 2)->num_operations++, \
-  "subgraph 2, operation 1: beyond the operations") \
+  "subgraph 2, operation 1: missing in the wire form") \
 X(subgraph_operations_few, subgraph(s, 2)->num_operations = 0, "1 operations") \
 X(subgraph_inputs, subgraph(s, 1)->num_inputs = UINT32_MAX, \
-  "subgraph 1: 4294967295 inputs and 1 outputs are beyond") \
+  "subgraph 1: indices of 4294967295 inputs and 1 outputs are missing") \
 X(subgraph_outputs, subgraph(s, 1)->num_outputs = 100, \
-  "subgraph 1: 2 inputs and 100 outputs are beyond") \
+  "subgraph 1: indices of 2 inputs and 100 outputs are missing") \
 X(operation_inputs, operation(s, 4)->num_inputs++, \
-  "subgraph 2, operation 0 (code 18): 4 inputs and 1 outputs are beyond") \
+  "subgraph 2, operation 0 (code 18): indices of 4 inputs and 1 outputs are missing") \
 X(operation_inputs_few, operation(s, 4)->num_inputs--, "1 indices") \
-X(operand_reserved, operand(s, 3)->reserved = 5, "subgraph 0, operand 3: reserved is 0x5") \
+X(operand_reserved, operand(s, 3)->reserved = 5, \
+  "subgraph 0, operand 3: reserved is 0x5, must be 0") \
 X(scales, operand(s, 7)->extra_count = 4, \
-  "subgraph 0, operand 7: 4 extra parameters are beyond") \
+  "subgraph 0, operand 7: 4 extra parameters are missing") \
 X(scales_few, operand(s, 7)->extra_count = 2, "1 scales") \
 X(bytes, operand(s, 11)->extra_count = UINT32_MAX, \
-  "subgraph 0, operand 11: 4294967295 extra parameters are beyond") \
-X(bytes_few, operand(s, 11)->extra_count = 2, "1 bytes that belong to nothing") \
+  "subgraph 0, operand 11: 4294967295 extra parameters are missing") \
+X(bytes_few, operand(s, 11)->extra_count = 2, "1 bytes that nothing uses") \
 X(name_long, extension(s, 0)->name_length++, "extension 0: its name of 16 bytes is cut off") \
-X(name_short, extension(s, 0)->name_length--, "1 bytes that belong to nothing") \
+X(name_short, extension(s, 0)->name_length--, "1 bytes that nothing uses") \
 X(name_terminated, *last_byte_of_name(s) = '\0', "extension 0: its name of 15 bytes is cut off") \
-X(prefix_beyond, extension(s, 0)->prefix = 0x10003, "extension 0: prefix 65539") \
+X(prefix_beyond, extension(s, 0)->prefix = 0x10003, "extension 0: prefix 65539 exceeds 65535") \
 X(checked, operand(s, 0)->type = 99, "subgraph 0, operand 0 (unknown type): type 99")
 
 #define SPOIL_FUNCTION(name, statement, message) \
@@ -367,7 +368,7 @@ static void test_pools(void **state)
 	wire = encode(&sent.model, &size);
 	assert_int_equal(nn_model_decode(wire, size, pools, 1, &model, &err),
 			 NN_INVALID_ARGUMENT);
-	assert_string_equal(err.message, "pool 0 has 63 bytes, not 64 as the model promises");
+	assert_string_equal(err.message, "pool 0 has 63 bytes, must have 64 as in the model");
 	assert_int_equal(nn_model_decode(wire, size, NULL, 0, &model, NULL), NN_INVALID_ARGUMENT);
 	assert_int_equal(nn_model_decode(wire, size, pools, 2, &model, NULL), NN_INVALID_ARGUMENT);
 	assert_int_equal(nn_model_decode(wire, size, pools + 1, 1, &model, NULL), NN_OK);
