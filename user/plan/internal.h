@@ -90,9 +90,9 @@ enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_op
 			   struct nn_plan **plan, struct nn_error *err);
 
 /*
- * Creates a plan by compiling the whole model, so that no operation is interpreted. If `weights` is
- * not NULL, the plan shares its packed weights with other plans through `weights`. Returns NULL if
- * the model cannot be compiled or memory runs out.
+ * Creates a plan by compiling the whole model, without sections. If `weights` is not NULL, the plan
+ * shares its packed weights with other plans through `weights`. Returns NULL if the model cannot be
+ * compiled or memory runs out.
  */
 struct nn_plan *plan_compile(const struct nn_model *model, const struct nn_plan_options *options,
 			     struct weights *weights);

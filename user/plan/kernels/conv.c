@@ -160,8 +160,8 @@ static size_t count_inside(const struct conv *c, int64_t y, int64_t x)
 	int64_t pixel = (int64_t)(c->in.c * c->gemm.element);
 
 	/*
-	 * Reading beyond the end of an image row is safe, except for the last row, because the next
-	 * row follows.
+	 * Reading up to CHUNK bytes beyond the end of an image row is safe if another row of at
+	 * least CHUNK bytes follows.
 	 */
 	if (last + 1 >= h->in || most * pixel < CHUNK)
 		most -= (CHUNK + pixel - 1) / pixel;

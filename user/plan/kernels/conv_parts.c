@@ -233,7 +233,10 @@ static struct parts *group_parts(const struct nn_run *r, const struct nn_conv *v
 	return s;
 }
 
-/* Returns whether most outputs along an axis depend on no input. */
+/*
+ * Returns whether the stride along an axis is so large that the kernel does not support it. If the
+ * stride exceeds the filter's size, some outputs depend on no input.
+ */
 static bool is_sparse(const struct nn_axis *a)
 {
 	return a->stride > a->filter && a->stride > MAX_SPARSE;

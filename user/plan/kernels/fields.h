@@ -73,8 +73,8 @@ struct nn_field {
 		} word;
 		struct {
 			/*
-			 * bit set of the values for which the following rows apply; 0: all values
-			 * but 0
+			 * bit set of the values for which the following rows apply, or that ONLY
+			 * allows; 0: all values but 0
 			 */
 			uint32_t mask;
 			/*

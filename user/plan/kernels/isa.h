@@ -28,9 +28,10 @@ struct nn_gemm_part {
 
 /*
  * Computes c = clamp(a * b + bias), where b and bias are packed. Each panel has 2 * lanes columns;
- * the last panel may have only `lanes` columns. A panel of floats has the biases of its columns,
- * then a row of weights for each element of depth. All numbers of gemm_f32 are fp32. All numbers of
- * gemm_f16 are fp16, and a vector of fp16 has twice as many lanes as a vector of floats.
+ * the last panel has only `lanes` columns if these are enough. A panel of floats has the biases of
+ * its columns, then a row of weights for each element of depth. All numbers of gemm_f32 are fp32.
+ * All numbers of gemm_f16 are fp16, and a vector of fp16 has twice as many lanes as a vector of
+ * floats.
  */
 struct nn_gemm_f32 {
 	size_t rows;

@@ -67,7 +67,10 @@ struct nn_recurrent {
  */
 bool nn_recurrent_prepare(const struct nn_run *r, struct nn_ready *ready, struct nn_recurrent *l);
 
-/* The saved fields of a recurrent layer: all except `gates` and `weights`. */
+/*
+ * The saved fields of a recurrent layer: all above the empty line except `gates`, `weights` and
+ * `is_alone`.
+ */
 extern const struct nn_field nn_recurrent_fields[];
 
 /*

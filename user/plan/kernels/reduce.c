@@ -184,7 +184,7 @@ static uint8_t extreme_of_row(const struct nn_isa *isa, const struct reduce *d, 
 
 /*
  * Returns the mean of a row or column, truncated instead of rounded. Flipping the sign bit has
- * added 128 to each signed byte, so the function subtracts 128 for each byte.
+ * added 128 to each signed byte, so the function subtracts 128 for each signed byte.
  */
 static uint8_t mean_of(const struct reduce *d, int32_t sum)
 {

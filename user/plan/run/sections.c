@@ -33,8 +33,8 @@
 #define LOOK_AGAIN 64
 
 /*
- * Maximum number of times that a subgraph is divided; a subgraph is divided again if sections need
- * values of other sections.
+ * Maximum number of times that a subgraph is divided. A subgraph is divided again if values that a
+ * section computes from constants are needed outside of the section.
  */
 #define MAX_ROUNDS 4
 
@@ -77,7 +77,7 @@ struct section {
 	uint32_t first;			/* operations */
 	uint32_t count;
 	uint32_t *inputs;	/* operands that the section reads but does not write */
-	uint32_t *outputs;		/* operands written here and read by later steps */
+	uint32_t *outputs;		/* operands written here and needed outside */
 	uint32_t num_inputs;
 	uint32_t num_outputs;
 	/* number of cache misses to interpret before the next plan is made */
@@ -280,8 +280,8 @@ static bool finds_leaving(const struct graph *g, struct fact *facts)
 }
 
 /*
- * Repeats dividing a subgraph until no section computes an input that determines shapes or
- * addresses in another section.
+ * Divides a subgraph, up to MAX_ROUNDS times, until no further value that a section computes from
+ * constants is needed outside of the section. The plan of a section does not know such a value.
  */
 static bool find_all(struct graph *g, struct fact *facts)
 {

@@ -41,8 +41,8 @@
 #endif
 
 /*
- * A job. While `open` is false and `users` is 0, only the opener accesses the other fields of the
- * job. A helper increments `users` before it reads `open`, so that the opener waits for the helper.
+ * A job. While `open` is false and `users` is 0, only the opener accesses the fields below `users`.
+ * A helper increments `users` before it reads `open`, so that the opener waits for the helper.
  */
 struct job {
 	_Atomic bool taken;

@@ -106,7 +106,7 @@ struct step_form {
 
 /*
  * Reads the next step of a serialised plan. Returns false if the step is truncated, or if its
- * kernel is unknown, cannot be saved, or has other numbers of operands.
+ * kernel is unknown, cannot be saved, or does not allow the step's numbers of operands.
  */
 static bool take_step(struct cursor *c, struct step_form *f)
 {
