@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RELU, RELU1, RELU6, LOGISTIC, TANH, ELU and HARD_SWISH. For 8-bit tensors, the operations look up
- * results in a table of 256 values, which is computed in fixed point.
+ * RELU, RELU1, RELU6, LOGISTIC, TANH, ELU and HARD_SWISH. For 8-bit tensors, LOGISTIC, TANH and
+ * HARD_SWISH look up results in a table of 256 values, which is computed in fixed point.
  */
 #include <math.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions that signature checks use: rules for the types and ranks of operands, and helpers for
- * other properties. The error message of each function names the wrong operand.
+ * other properties. Error messages name the operation, and the operand if a single operand is
+ * wrong.
  */
 #ifndef NN_OPS_CHECK_H
 #define NN_OPS_CHECK_H

@@ -178,8 +178,8 @@ static void drop_worse(struct job *j, float threshold)
 }
 
 /*
- * Selects the candidates of a class whose scores are above the threshold; returns the number of
- * selected candidates.
+ * Selects boxes of a class by nn_nms(), among the anchors whose scores are above the threshold.
+ * Returns the number of selected boxes.
  */
 static size_t detect_class(struct job *j, uint32_t class, float threshold,
 			   struct nn_candidate *list)

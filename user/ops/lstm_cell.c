@@ -131,8 +131,8 @@ static void clip(float *values, size_t count, float limit)
 }
 
 /*
- * Computes a gate without its activation function. If the cell has peepholes, `state` is multiplied
- * by the gate's peephole weights.
+ * Computes a gate without its activation function. If the cell has peepholes, the products of
+ * `state` and the gate's peephole weights are added, except for NN_LSTM_CELL.
  */
 static void gate(const struct nn_run *r, const struct nn_lstm_cell *c, uint32_t g, const float *x,
 		 const float *aux, const float *h, const float *state, float *values)
@@ -161,8 +161,8 @@ static void gate(const struct nn_run *r, const struct nn_lstm_cell *c, uint32_t 
 }
 
 /*
- * Computes the output of a step by the projection. The input `m` [batch, units] is the cell state
- * multiplied by the output gate.
+ * Computes the output of a step by the projection, or copies `m` if the cell has no projection. The
+ * input `m` [batch, units] is the activation of the cell state multiplied by the output gate.
  */
 static void project(const struct nn_run *r, const struct nn_lstm_cell *c, const float *m,
 		    float *next_h)

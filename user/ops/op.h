@@ -275,7 +275,8 @@ enum nn_status nn_op_check(const struct nn_scope *scope, const struct nn_operati
 /*
  * Checks the signatures of all operations in all subgraphs of a model. The model must have passed
  * nn_model_check(). If `supported` is not NULL, unknown operations are no error, and supported[i]
- * is set to whether operation i of the main subgraph can be executed.
+ * is set to whether operation i of the main subgraph can be executed. On failure, returns
+ * NN_INVALID_ARGUMENT or NN_OUT_OF_MEMORY.
  */
 enum nn_status nn_ops_check_model(const struct nn_model *model, bool *supported,
 				  struct nn_error *err);
@@ -313,9 +314,9 @@ uint32_t nn_tensor_size(const struct nn_tensor *t);
 uint32_t nn_tensor_product(const struct nn_tensor *t, uint32_t from, uint32_t to);
 
 /*
- * The functions nn_run_*() return the value of a scalar input of type BOOL (as 0 or 1), INT32,
- * FLOAT32 or FLOAT16. The functions nn_run_*() return `otherwise` if input `index` does not exist
- * or is omitted.
+ * The functions nn_run_int(), nn_run_bool() and nn_run_float() return the value of a scalar input
+ * of type BOOL (as 0 or 1), INT32, FLOAT32 or FLOAT16. The functions return `otherwise` if input
+ * `index` does not exist or is omitted.
  */
 int32_t nn_run_int(const struct nn_run *r, uint32_t index, int32_t otherwise);
 bool nn_run_bool(const struct nn_run *r, uint32_t index, bool otherwise);

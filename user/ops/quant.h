@@ -16,8 +16,8 @@ struct nn_multiplier {
 
 /*
  * The functions nn_quant_encode*() encode a real factor d. The function nn_quant_encode() accepts
- * any d >= 0, nn_quant_encode_below_one() only 0 < d < 1, and nn_quant_encode_above_one() only d >
- * 1. The functions nn_quant_encode*() return false for a factor that they do not accept.
+ * any finite d >= 0, nn_quant_encode_below_one() only 0 < d < 1, and nn_quant_encode_above_one()
+ * only d > 1. The functions nn_quant_encode*() return false for a factor that they do not accept.
  */
 bool nn_quant_encode(double d, struct nn_multiplier *m);
 bool nn_quant_encode_below_one(double d, struct nn_multiplier *m);
@@ -45,8 +45,8 @@ static inline int16_t nn_saturate16(int64_t v)
 }
 
 /*
- * Multiplies x by a factor that is encoded as in struct nn_multiplier. If the left shift of
- * nn_mbqm() overflows, the result wraps around.
+ * Multiplies x by a factor that is encoded as in struct nn_multiplier. If the left shift of x
+ * overflows, the shifted number wraps around.
  */
 int32_t nn_mbqm(int32_t x, int32_t value, int32_t shift);
 

@@ -152,8 +152,8 @@ static enum nn_status execute_rnn(struct nn_run *r)
 
 /*
  * Reads the forward cell, the backward cell, the sequence and the auxiliary sequence. If there are
- * auxiliary weights, both cells also read the auxiliary input. If there are no auxiliary weights,
- * the backward cell reads only the auxiliary input.
+ * auxiliary weights, both cells also read the auxiliary input. If there is an auxiliary input but
+ * no auxiliary weights, the backward cell reads only the auxiliary input.
  */
 static enum nn_status read_both(const struct nn_run *r, struct cell *fw, struct cell *bw,
 				struct nn_sequence *s, struct nn_sequence *aux_s)

@@ -93,7 +93,7 @@ uint32_t nn_run_activation(const struct nn_run *r);
 
 /*
  * Returns the position of an operation's NCHW flag among its inputs, or 0 if the operation has no
- * such flag. The NCHW flag is optional, so the returned position can be beyond the last input.
+ * such flag. The NCHW flag may be optional, so the returned position can be beyond the last input.
  */
 uint32_t nn_operation_layout(const struct nn_subgraph *s, const struct nn_operation *o);
 

@@ -70,8 +70,8 @@ struct nn_window {
 /*
  * Reads and checks paddings, strides and dilations of both axes, and computes the output sizes from
  * `in` and `filter`, which the caller has set. `r->border` is the border (left, right, top, bottom)
- * of a preceding PAD that was folded into this operation, or NULL. The total padding must be
- * smaller than the filter.
+ * of a preceding PAD that was folded into this operation, or NULL. On each side, the sum of padding
+ * and border must be smaller than the filter with its dilation.
  */
 enum nn_status nn_window_infer(const struct nn_run *r, const struct nn_window_args *args,
 			       struct nn_window *window);
