@@ -46,10 +46,11 @@ struct allowlist_program {
 /*
  * Returns whether a program may use extensions; sets *reason to the reason why the program may not.
  * A line of the list must name the program, and the program's path must begin with a trusted
- * prefix. If an interpreter of the system runs a script of an application listed by name or label,
- * the script's path must begin with a trusted prefix. The function reads the list and the
- * configuration again if the files have changed. Only one thread at a time may call
- * allowlist_admits().
+ * prefix, not with a system prefix. With the configuration "trust-app-name yes", a line may instead
+ * have the name that the program gives itself. If an interpreter of the system runs a script of an
+ * application listed by name or label, the script's path must begin with a trusted prefix. The
+ * function reads the list and the configuration again if the files have changed. Only one thread at
+ * a time may call allowlist_admits().
  */
 bool allowlist_admits(struct allowlist *allowlist, const struct allowlist_program *program,
 		      const char **reason);

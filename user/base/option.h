@@ -61,8 +61,8 @@ int option_read(const struct option_row *rows, int argc, char **argv, void *into
 /*
  * Writes options as words "--name=value" into `text`, from which option_read() reads the same
  * values. The function writes a word for each flag that is true, each text that is not NULL, and
- * each number without a unit. Returns the number of words, or -1 if the words need more than `size`
- * bytes.
+ * each number; numbers must not have a unit. Rows of other kinds get no word. Returns the number of
+ * words, or -1 if the words need more than `size` bytes.
  */
 int option_write(const struct option_row *rows, const void *from, char *text, size_t size,
 		 char **words);

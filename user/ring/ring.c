@@ -30,7 +30,7 @@ _Static_assert(offsetof(struct nnaccel_ring_control, consumed) == 64, "a cache l
 
 /*
  * Number of checks for a packet before the clock is read. A wait that ends during the first
- * BLIND_LOOKS checks is recorded as BLIND_NS long.
+ * BLIND_LOOKS checks is recorded as BLIND_NS long, if the mean wait is longer than 2 * BLIND_NS.
  */
 #define BLIND_LOOKS 128
 #define BLIND_NS 2000

@@ -114,8 +114,9 @@ bool nn_ring_has_packet(const struct nn_ring *ring);
 bool nn_ring_is_dead(const struct nn_ring *ring);
 
 /*
- * Ends the burst: all later calls of the other end return NN_RING_BROKEN. An end calls
- * nn_ring_break() if the end finds invalid data of the other end.
+ * Breaks the ring that this end writes: after the packets that were sent, each receive of the other
+ * end returns NN_RING_BROKEN. An end calls nn_ring_break() if the end finds invalid data of the
+ * other end.
  */
 void nn_ring_break(struct nn_ring *ring);
 

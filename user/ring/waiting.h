@@ -14,9 +14,9 @@
 
 /*
  * Returns the longest spin of a wait in ns: the value of the environment variable NNACCEL_SPIN_US,
- * or else `wanted_us`, or the default if `wanted_us` is negative. Returns 0 if low_power is true,
- * or if only one CPU is online. The function must be called before the process enters a sandbox,
- * because the function asks the system for the number of CPUs.
+ * or else `wanted_us`, or the default if `wanted_us` is negative, but at most 100 ms. Returns 0 if
+ * low_power is true, or if only one CPU is online. The function must be called before the process
+ * enters a sandbox, because the function asks the system for the number of CPUs.
  */
 uint64_t nn_spin_budget(int wanted_us, bool low_power);
 
@@ -28,7 +28,7 @@ struct nn_waiter {
 	uint64_t late_ns;	/* how much later than planned a timed sleep ends */
 	uint32_t samples;
 	uint32_t sleeps;	/* number of sleeping waits since the last probe */
-	uint32_t probe;		/* number of sleeping waits until the next probe */
+	uint32_t probe;		/* number of sleeping waits between two probes */
 	bool held_up;		/* this thread lost its CPU during the current wait */
 	/* number of future waits that only sleep, so that other threads get the CPU */
 	uint32_t yields;

@@ -199,7 +199,7 @@ static void report(const struct model *model)
 }
 
 /*
- * Prints a message at the program's end if no process of the program has printed a message before.
+ * Prints a message at the program's end if no process of the program has called run_reached().
  */
 static void check_reached(void)
 {

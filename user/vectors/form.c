@@ -308,8 +308,10 @@ bool form_is_large;
 bool form_is_plain;
 
 /*
- * Decides whether an operand is constant. Operands with listed values, most filters and biases, and
- * a third of all other operands are constant.
+ * Decides whether an operand is constant. Constant are operands with listed values or "!", operands
+ * of type C or U, most filters and biases, at least half of the determining operands (see
+ * ops/op.h), and a third of all other operands. If form_is_large is set, no operand of type X is
+ * constant.
  */
 static bool is_constant(const char *word, const struct nn_op *op, uint32_t index)
 {
