@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Checks the calling TensorFlow Lite before its structures are trusted. New releases only append
- * members to structures, so wrong values of known members reveal a release that is too old.
+ * members to structures, so wrong values of known members reveal a version that is too old, or that
+ * has another layout.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
