@@ -203,13 +203,11 @@ void *lower_table(struct lower *l, const struct nn_tensor *inputs, uint32_t num_
 	run.num_inputs = num_inputs;
 	run.outputs = &out;
 	run.scratch = NULL;
-	if (run.op->infer(&run) == NN_OK) {
+	out.data = NULL;
+	if (run.op->infer(&run) == NN_OK)
 		out.data = calloc(nn_tensor_count(&out), nn_type_info_of(out.type)->element_size);
-		if (out.data && run.op->execute(&run)) {
-			free(out.data);
-			out.data = NULL;
-		}
-	} else {
+	if (out.data && run.op->execute(&run)) {
+		free(out.data);
 		out.data = NULL;
 	}
 	nn_op_finish(&run);
