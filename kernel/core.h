@@ -29,8 +29,8 @@
  *   A command holds its pools, buffers and model until the worker and the hardware no longer use
  *	them, even if the caller no longer waits.
  *   A command in the state FENCED or LOST holds the module.
- *   The caller holds its command, and the context's list holds the command from its admission to
- *	its end. A session's lists of commands hold no references.
+ *   The caller that submits a command holds the command, and the context's list holds the command
+ *	from its admission to its end. A session's lists of commands hold no references.
  *   A command holds its context, and each fence and struct nnaccel_end for which the command waits.
  *   A submission holds its command until the command's answer is fetched.
  *   A submission holds its struct nnaccel_end. A struct nnaccel_end holds nothing, so the end of a
@@ -38,8 +38,8 @@
  *   A command points to its submission until the submission ends, under ctx->lock.
  *   A submission's file holds the submission.
  *   If a submission's file was closed before the end of the command, the submission's drop work
- *	holds the submission. The end of the command queues the drop work, which ends the
- *	submission.
+ *	holds the submission. The end of the submission's command queues the drop work, which ends
+ *	the submission.
  *   A model holds the pools of its constants.
  *   A burst's file and commands hold the burst. A burst holds its context and its model.
  *   A slot of a burst holds its pool until the slot or the burst is freed.

@@ -142,8 +142,8 @@ struct nnaccel_engine *nnaccel_device_engine(unsigned int number)
  * nnaccel_device_open() - Returns the engine of a device's node
  * @inode: the node
  *
- * If a process opens the node before its engine is published, the function waits until the device
- * is completely created.
+ * If a process opens the node before its engine is published, nnaccel_device_open() waits until the
+ * device is completely created.
  *
  * Return: the engine or NULL.
  */

@@ -46,7 +46,7 @@
 struct nnaccel_dmabuf {
 	struct nnaccel_account *account;
 	unsigned long num_pages;
-	struct mutex lock;	/* callbacks of the dma-buf core also take the lock */
+	struct mutex lock;	/* callbacks of the dma-buf core also take this mutex */
 	struct list_head attachments;
 	bool attached;
 	unsigned int cpu_users;
@@ -355,7 +355,7 @@ static int nnaccel_dmabuf_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vm
 	return vm_insert_pages(vma, vma->vm_start, memory->pages + vma->vm_pgoff, &n);
 }
 
-/* The dma-buf core counts kernel mappings, and calls this function only for the first one. */
+/* The dma-buf core counts kernel mappings, and calls vmap() only for the first mapping. */
 static int nnaccel_dmabuf_vmap(struct dma_buf *dmabuf, struct iosys_map *map)
 {
 	struct nnaccel_dmabuf *memory = dmabuf->priv;

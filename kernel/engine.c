@@ -173,7 +173,7 @@ u32 nnaccel_engine_get_state(struct nnaccel_context *ctx)
  * nnaccel_engine_time_left() - Requests a worker, unless the broker refused one during this wait
  * @cmd: the command that needs a worker, in ctx->changes_wait; ctx->lock is held
  *
- * The wait for a worker also ends at the command's deadline.
+ * A command's wait for a worker also ends at the command's deadline.
  *
  * Return: the jiffies for which the command may still wait for a worker. If no worker will attach:
  * -ENOTCONN, -ETIMEDOUT, -ETIME, -EPIPE, or the error of the broker's refusal.

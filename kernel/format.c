@@ -4,9 +4,9 @@
  * and displays use them. Only arguments of executions use formatted pools. The module does not
  * interpret the pixels.
  *
- * A formatted pool holds the dma-buf of its first plane. For each further file with planes a
- * formatted pool has an additional pool without an id, which is granted and accessed like any pool.
- * A command lists these additional pools after the pools that its caller named.
+ * A formatted pool holds the dma-buf of its first plane. For each file of other planes a formatted
+ * pool has an additional pool without an id, which is granted and accessed like any pool. A command
+ * lists the additional pools of formatted pools after the pools that its caller named.
  */
 
 #include <linux/dma-buf.h>

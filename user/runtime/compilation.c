@@ -23,8 +23,8 @@
 #include "runtime/trace.h"
 
 /*
- * The size of a cache line, because kernels and copies are fastest if arguments begin and end at
- * cache lines.
+ * The preferred alignment is the size of a cache line, because kernels and copies are fastest if
+ * arguments begin and end at cache lines.
  */
 #define PREFERRED_ALIGNMENT 64
 

@@ -56,8 +56,8 @@ struct request {
 };
 
 /*
- * A graph that a device has prepared for execution. Each kind of device has a structure that begins
- * with this structure.
+ * A graph that a device has prepared for execution. Each kind of device has its own structure,
+ * which begins with struct prepared.
  */
 struct prepared {
 	const struct device_ops *ops;
@@ -73,7 +73,10 @@ struct prepared_role {
 
 struct memory_domain;
 
-/* The connection of a burst to a prepared model. Each kind of device defines its own structure. */
+/*
+ * The connection of a burst to a prepared model. Each kind of device defines its own struct
+ * channel.
+ */
 struct channel;
 
 /*

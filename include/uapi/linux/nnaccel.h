@@ -938,7 +938,8 @@ struct nnaccel_buffer_alloc {
  *
  * Errors:
  * ENOENT: no such buffer, or no such pool.
- * EINVAL: no direction or both, a wrong @length for the buffer, or a range outside the pool.
+ * EINVAL: neither or both of IN and OUT, a wrong @length for the buffer, or a range outside the
+ *	pool.
  * EACCES: the copy is OUT, and the pool is not writable.
  * EOPNOTSUPP: a formatted pool, or a pool that only devices can access.
  * EIO: the pool's exporter refused access or is gone, or the pool's file was
@@ -1047,8 +1048,8 @@ struct nnaccel_burst_create {
  * context.
  *
  * poll() of the context's own file reports EPOLLIN while an answer can be fetched.
- * poll() of the context's file ignores answers of submissions with their own file, and answers for
- * which a call with NNACCEL_SUBMIT_WAIT still waits.
+ * A poll() of the context's file ignores answers of submissions with their own file, and answers
+ * for which a call with NNACCEL_SUBMIT_WAIT still waits.
  */
 
 /**
@@ -1239,11 +1240,11 @@ struct nnaccel_uring_submit {
  * ENOENT. After the answer was fetched, the submission's file still polls readable and may be named
  * as a dependency.
  *
- * The call reads these fields of the structure at @work: its size, @data,
- * @data_size, @supported, @shapes, @sizes, @message and @message_size. These fields of @work name
- * the memory for the answer, which must have room for all submitted operations, outputs or parts.
- * BUFFER_COPY out of a buffer into user memory writes to @data of this structure. NNACCEL_WAIT
- * ignores all other fields of @work, and writes the out fields.
+ * NNACCEL_WAIT reads these fields of the structure at @work: @size, @data, @data_size, @supported,
+ * @shapes, @sizes, @message and @message_size. These fields of @work name the memory for the
+ * answer, which must have room for all submitted operations, outputs or parts. BUFFER_COPY out of a
+ * buffer into user memory writes to @data of this structure. NNACCEL_WAIT ignores all other fields
+ * of @work, and writes the out fields.
  *
  * A signal interrupts the wait without side effects. The kernel restarts the call
  * after a stop, and after a handler that was installed with SA_RESTART. After a signal handler

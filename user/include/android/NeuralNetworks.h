@@ -147,8 +147,8 @@ int ANeuralNetworksModel_setOperandValue(ANeuralNetworksModel *model, int32_t in
 					 const void *buffer, size_t length);
 
 /*
- * Makes an operand constant, with its value in a memory. The model refers to this memory and never
- * copies the value.
+ * Makes an operand constant, with its value in a memory. The model refers to the constant's memory
+ * and never copies the value.
  */
 int ANeuralNetworksModel_setOperandValueFromMemory(ANeuralNetworksModel *model, int32_t index,
 						   const ANeuralNetworksMemory *memory,
@@ -293,7 +293,7 @@ int ANeuralNetworksExecution_setTimeout(ANeuralNetworksExecution *execution, uin
 
 /*
  * Sets how long each WHILE operation may run, in ns, up to ANeuralNetworks_getMaximumLoopTimeout().
- * With `duration` 0 each WHILE times out.
+ * If `duration` is 0, each WHILE operation times out.
  */
 int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution *execution,
 					    uint64_t duration);

@@ -57,8 +57,8 @@ struct nna_engine_execution;
 #define NNA_ENGINE_DEFERRED ((enum nn_status)0x100)
 
 /*
- * Memory in bytes that the engine uses: `weights` for a prepared model, without the client's model
- * itself, and `execution` for each execution.
+ * Memory that the engine uses, in bytes. The field `weights` is the memory of a prepared model,
+ * without the client's model itself; `execution` is the memory of each execution.
  */
 struct nna_engine_memory {
 	uint64_t weights;
@@ -336,7 +336,7 @@ struct nna_engine {
 	/* ---- executions: synchronous, fenced, by io_uring and in bursts ---- */
 
 	/*
-	 * Checks the arguments against the model and computes. With NN_OK and
+	 * Checks the arguments against the model and computes the outputs. With NN_OK and
 	 * NN_OUTPUT_INSUFFICIENT_SIZE, `execute` sets shapes_known and fills arguments->shapes;
 	 * each shape says whether the output was large enough. If the deadline has passed,
 	 * `execute` returns NN_MISSED_DEADLINE_TRANSIENT. The engine may set arguments->device_ns,
@@ -422,7 +422,7 @@ struct nna_engine {
 	const struct nna_engine_buffers *buffers;
 	/*
 	 * The lines of --help for the program's own options, or NULL. The program itself removes
-	 * these options from its arguments.
+	 * its own options from its arguments.
 	 */
 	const char *help;
 	/*
@@ -556,8 +556,8 @@ int32_t nna_engine_code(const char *extension, uint16_t code);
 
 /*
  * Returns the open file of nna_engine.files[index], or -1. The engine may call nna_engine_file_at()
- * in `start` and after `start`. The library owns the file. Threads that serve clients share one
- * open file; each client's process has its own open file.
+ * in `start` and after `start`. The library owns the open file. Threads that serve clients share
+ * one open file; each client's process has its own open file.
  */
 int nna_engine_file_at(uint32_t index);
 
@@ -580,9 +580,9 @@ enum nn_status nna_engine_end(struct nna_engine_execution *execution, enum nn_st
 
 /*
  * Returns a file that becomes readable (POLLIN) when the client is gone or has lost its session.
- * The engine polls this file while its hardware executes. The library owns the file. Returns -1
- * after the execution's end, or if a process serves the client, because that process is killed when
- * the client is gone.
+ * The engine polls this file while its hardware executes. The library owns the returned file.
+ * Returns -1 after the execution's end, or if a process serves the client, because that process is
+ * killed when the client is gone.
  */
 int nna_engine_gone_file(struct nna_engine_execution *execution);
 
@@ -596,7 +596,7 @@ int nna_engine_gone_file(struct nna_engine_execution *execution);
 int nna_engine_region_file(struct nna_engine_execution *execution, const void *data);
 
 /*
- * Lets an execution end when the fence of any driver's sync_file signals, with the fence's result.
+ * Makes an execution end when the fence of any driver's sync_file signals, with the fence's result.
  * After nna_engine_end_with_fence() the engine must still call nna_engine_end() with NN_OK, after
  * it has set the outputs' shapes. On success the library owns the sync_file, and the fence's driver
  * enforces the deadlines. Returns false if the engine itself has to wait for the fence. The engine
@@ -634,8 +634,8 @@ void *nna_engine_buffer(struct nna_engine_execution *execution, const void *data
 
 /*
  * nna_engine_pack() copies a model with all of its constants into one block for a model part. The
- * caller frees the block. The function nna_engine_unpack() makes the model from a block of
- * nna_engine_pack().
+ * caller frees the block of nna_engine_pack(). The function nna_engine_unpack() makes the model
+ * from a block of nna_engine_pack().
  */
 enum nn_status nna_engine_pack(const struct nn_model *model, void **block, size_t *size,
 			       struct nn_error *err);
@@ -653,8 +653,8 @@ void nna_engine_call_begin(struct nna_engine_call *call, const char *extension,
 void nna_engine_call_end(struct nna_engine_call *call);
 
 /*
- * Writes a line, printf-like, to the engine's log. Clients' processes send the line to the engine's
- * process.
+ * Writes a line, printf-like, to the engine's log. Clients' processes send their lines to the
+ * engine's process.
  */
 void nna_engine_log(enum nna_engine_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -55,9 +55,9 @@ bool nn_operand_size(const struct nn_operand *operand, uint32_t *size);
 bool nn_operand_is_specified(const struct nn_operand *operand);
 
 /*
- * Completes the unknown dimensions of `operand` from `dims`, where 0 is unknown (rank 0: all are
- * unknown). Returns false and changes nothing if a known dimension of `operand` differs from
- * `dims`.
+ * Completes the unknown dimensions of `operand` from `dims`, where a dimension of 0 is unknown
+ * (rank 0: all dimensions are unknown). Returns false and changes nothing if a known dimension of
+ * `operand` differs from `dims`.
  */
 bool nn_operand_merge_dims(struct nn_operand *operand, uint32_t rank, const uint32_t *dims);
 

@@ -98,7 +98,8 @@ struct nnx_operand {
 	 * The operand's value; NULL if the value is unknown. The client may write the memory of an
 	 * input during a call, unless the input is a scalar or in value_inputs. A plug-in must read
 	 * a value that determines an address only once, because the client may change the value.
-	 * The memory is aligned to the largest power of two that divides the element size.
+	 * The memory of `value` is aligned to the largest power of two that divides the element
+	 * size.
 	 */
 	void *value;
 	uint32_t value_size;		/* bytes */
@@ -136,8 +137,8 @@ struct nnx_call {
 	void *state;			/* for shape and execute: the state that compile made */
 
 	/*
-	 * Returns zeroed memory, 64-byte aligned, or NULL if memory runs out. The memory is valid
-	 * until the plug-in's function returns.
+	 * Returns zeroed memory, 64-byte aligned, or NULL if memory runs out. The allocated memory
+	 * is valid until the plug-in's function returns.
 	 */
 	void *(*alloc)(struct nnx_call *call, size_t count, size_t size);
 

@@ -237,7 +237,7 @@ enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model
 
 /*
  * An entry of the compilation cache: the HAL's modelCache and dataCache handles and token. The
- * files belong to the caller and are open for reading and writing. While the library reads or
+ * cache files belong to the caller and are open for reading and writing. While the library reads or
  * writes the files, it holds OFD locks on the files, with its own open file descriptions. A model
  * loaded from data files keeps these files locked for reading. If a program locks the files before
  * a write, the program cannot change the data files of a loaded model.
