@@ -1232,19 +1232,18 @@ struct nnaccel_uring_submit {
  * @out_state: out: enum nnaccel_state; PENDING with NNACCEL_WAIT_NONBLOCK only
  * @out_error: out: with NNACCEL_STATE_DONE: 0, or the errno with which the work ended, from the
  *	list below. If @out_error is not 0, the structure @work is not written
- * @out_progress: out: with NNACCEL_STATE_PENDING: the latest progress of a
- *	preparation, from 0 to NNACCEL_PROGRESS_ALL; else 0
+ * @out_progress: out: latest progress of a pending preparation, up to NNACCEL_PROGRESS_ALL, or 0
  * @__reserved: must be 0
  *
  * Fetches the answer and ends the submission, so a second call with the submission's id fails with
  * ENOENT. After the answer was fetched, the submission's file still polls readable and may be named
  * as a dependency.
  *
- * NNACCEL_WAIT reads these fields of the structure at @work: @size, @data, @data_size, @supported,
- * @shapes, @sizes, @message and @message_size. These fields of @work name the memory for the
- * answer, which must have room for all submitted operations, outputs or parts. BUFFER_COPY out of a
- * buffer into user memory writes to @data of this structure. NNACCEL_WAIT ignores all other fields
- * of @work, and writes the out fields.
+ * NNACCEL_WAIT reads the fields size, data, data_size, supported, shapes, sizes, message and
+ * message_size of the structure at @work. These fields name the memory for the answer, which must
+ * have room for all submitted operations, outputs or parts. BUFFER_COPY out of a buffer into user
+ * memory writes to @data of this structure. NNACCEL_WAIT ignores all other fields of @work, and
+ * writes the out fields.
  *
  * A signal interrupts the wait without side effects. The kernel restarts the call
  * after a stop, and after a handler that was installed with SA_RESTART. After a signal handler
@@ -1386,9 +1385,9 @@ enum nnaccel_burst_state {
  * @lines: lines of each ring
  * @capacity: datums of each ring, which is also the maximum size of a packet
  * @ring_bytes: length of the regions REQUESTS and RESULTS
- * @devices: becomes 1 when a device is first attached to a pool of the context that this module
- *	allocated. While @devices is 1, the worker calls NNACCEL_SESSION_SYNC before and after a
- *	request for each dma-buf that the request uses, even without NNACCEL_PROT_SYNC
+ * @devices: 1 once a device was attached to a pool of the context that this module allocated.
+ *	While @devices is 1, the worker calls NNACCEL_SESSION_SYNC before and after a request for
+ *	each dma-buf that the request uses, even without NNACCEL_PROT_SYNC
  */
 struct nnaccel_burst_status {
 	__u32 state;
@@ -1661,8 +1660,7 @@ enum nnaccel_device_type {
  * @flags: NNACCEL_ENGINE_DEVICE_POOLS
  * @type: enum nnaccel_device_type
  * @out_device: out: number of the device: 0: /dev/nnaccel, else /dev/nnaccelN
- * @name: the engine's name: lower-case letters, digits and hyphens, not beginning
- *	with a hyphen; padded with 0
+ * @name: engine's name, padded with 0: lower-case letters, digits, and hyphens not at the start
  * @version: printable ASCII; padded with 0
  * @bus: bus of the hardware, "pci" or "platform", padded with 0; empty: none
  * @hardware: name of the hardware on @bus, padded with 0; must be empty if @bus is
@@ -1687,8 +1685,8 @@ enum nnaccel_device_type {
  * workers.
  *
  * Errors:
- * EINVAL: an unknown type or bus, a malformed name or version, or only one of @bus and
- * @hardware.
+ * EINVAL: an unknown type or bus, a malformed name or version, or only one of the fields @bus
+ * and @hardware.
  * ENODEV: no such hardware, or the hardware has no driver.
  * EEXIST: an engine was already registered on this open file.
  * EBUSY: an engine of this name is registered.
@@ -1732,15 +1730,15 @@ enum nnaccel_engine_event {
  * @size: sizeof(struct nnaccel_engine_next)
  * @flags: NNACCEL_ENGINE_NONBLOCK
  * @out_event: out: enum nnaccel_engine_event
- * @out_uid: out: the user to whom the context is charged, in the broker's namespace: the effective
- *	user id of the opener. For an opener outside the initial user namespace, @out_uid is the
- *	owner of the opener's outermost namespace below the initial one
+ * @out_uid: out: the user to whom the context is charged, in the broker's namespace.
+ *	The charged user is the effective user id of the opener. For an opener outside the initial
+ *	user namespace, @out_uid is the owner of the opener's outermost namespace below the initial
+ *	one
  * @out_gid: out: effective group id of the opener, in the broker's namespace
  * @out_pid: out: process id of the opener in the broker's namespace; 0: it has
  *	none there
  * @out_context: out: the context's number, never reused
- * @out_priority: out: enum nnaccel_priority: the highest priority of the models
- *	in the context's worker; MEDIUM if there are no models
+ * @out_priority: out: highest enum nnaccel_priority of the worker's models; MEDIUM without models
  * @__reserved: 0
  *
  * NNACCEL_ENGINE_NEXT reports PRIORITY events only for contexts that were offered to this broker
@@ -1820,13 +1818,11 @@ struct nnaccel_engine_refuse {
  * @flags: must be 0
  * @context: the number from NNACCEL_ENGINE_NEXT
  * @gid: a group id, in the broker's namespace
- * @out_member: out: 1: the opener was in that group when it opened the context, by
- *	its effective group id or a supplementary one; 0: it was not
- * @out_lives: out: 1: the process that opened the context lives, and has executed
- *	no other program since the open; 0: it may have ended or executed another
- *	program
- * @out_pid: out: process id of the opener in the broker's namespace; 0: it has
- *	none there, or @out_lives is 0
+ * @out_member: out: 1: the opener was in the group @gid when it opened the context; 0: it was not.
+ *	The effective group id and the supplementary groups of the opener count
+ * @out_lives: out: 1: the opener lives, and has executed no other program since the open.
+ *	The value 0 means that the opener may have ended or executed another program
+ * @out_pid: out: opener's process id in the broker's namespace; 0: none there, or @out_lives is 0
  *
  * Groups that the opener joined or left after it opened the context do not
  * count.
@@ -1904,9 +1900,9 @@ struct nnaccel_engine_opener {
  * before all fences have signalled, except with NNACCEL_COMMIT_FENCE. If a fence that the client
  * named has failed when the execution ends, the client gets EREMOTEIO instead of the answer.
  *
- * Even with NNACCEL_ATTACH_FENCES, the module itself waits for fences before executions with
- * @duration_ns, buffers or formatted pools. The module also waits before all commands that are not
- * executions.
+ * Even with NNACCEL_ATTACH_FENCES, the module itself waits for fences before executions with a
+ * duration limit, buffers or formatted pools. The module also waits before all commands that are
+ * not executions.
  */
 #define NNACCEL_ATTACH_FENCES	(1U << 2)
 
@@ -2106,10 +2102,10 @@ struct nnaccel_format {
 
 /**
  * struct nnaccel_cmd - A command, as NNACCEL_SESSION_FETCH writes it
- * @size: bytes of the command: this structure, then struct
- *	nnaccel_grant[num_grants], then struct nnaccel_arg[num_inputs +
- *	num_outputs], then struct nnaccel_cmd_role[num_roles], then
- *	__u8[attributes_size], then, from the next multiple of 8 on, struct
+ * @size: bytes of the command: this structure and the arrays that follow it.
+ *	After struct nnaccel_cmd come struct nnaccel_grant[num_grants], struct
+ *	nnaccel_arg[num_inputs + num_outputs], struct nnaccel_cmd_role[num_roles],
+ *	__u8[attributes_size] and, from the next multiple of 8 on, struct
  *	nnaccel_format[num_formats]
  * @kind: enum nnaccel_cmd_kind
  * @cookie: names the command in NNACCEL_SESSION_COMMIT; 0: the command takes no
@@ -2124,9 +2120,9 @@ struct nnaccel_format {
  *	the parts that have memory, in order. CACHE_SAVE without grants requests only the parts'
  *	sizes
  * @grant: FORGET_GRANT: the grant; SLOT_GONE: the slot
- * @num_inputs: EXECUTE: inputs; PREPARE_CACHED, CACHE_SAVE: model parts. The argument of a
- *	part has a grant's index, an offset and a length, or NNACCEL_ARG_NO_VALUE if the part
- *	has no memory
+ * @num_inputs: EXECUTE: inputs; PREPARE_CACHED, CACHE_SAVE: model parts.
+ *	The argument of a part has a grant's index, an offset and a length, or NNACCEL_ARG_NO_VALUE
+ *	if the part has no memory
  * @num_outputs: EXECUTE: outputs; PREPARE_CACHED, CACHE_SAVE: data parts, likewise
  * @flags: PREPARE: NNACCEL_PREPARE_CACHE; EXECUTE: NNACCEL_EXECUTE_MEASURE;
  *	BURST: NNACCEL_BURST_NO_SPIN
@@ -2233,15 +2229,16 @@ struct nnaccel_session_fetch {
  * @payload_size: bytes at @payload, at most the command's max_payload
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @message: error message for the client to log; need not be terminated
- * @device_ns: time on the device in ns, or NNACCEL_TIME_NONE. fdinfo shows the sum
- *	over all executions, even if the client did not request times
+ * @device_ns: time on the device in ns, or NNACCEL_TIME_NONE.
+ *	The context's fdinfo shows the sum over all executions, even if the client did not request
+ *	times
  * @buffer: room for the next command, as in NNACCEL_SESSION_FETCH; 0: do not fetch
  * @buffer_size: bytes at @buffer
  * @flags: NNACCEL_FETCH_NONBLOCK, only with @buffer; NNACCEL_COMMIT_FENCE or
  *	NNACCEL_COMMIT_PROGRESS
  * @out_size: out, with @buffer: as in NNACCEL_SESSION_FETCH
- * @fence: with NNACCEL_COMMIT_FENCE: a sync_file, of any driver; with
- *	NNACCEL_COMMIT_PROGRESS: the progress out of NNACCEL_PROGRESS_ALL; else 0
+ * @fence: with NNACCEL_COMMIT_FENCE, a sync_file of any driver; without a flag, 0.
+ *	With NNACCEL_COMMIT_PROGRESS, @fence is the progress, at most NNACCEL_PROGRESS_ALL
  *
  * If the command's caller no longer waits, the commit succeeds and the answer
  * is dropped.
@@ -2256,8 +2253,8 @@ struct nnaccel_session_fetch {
  * the fence changes the status to MISSED_DEADLINE_TRANSIENT (ETIME, ETIMEDOUT) or GENERAL_FAILURE,
  * without shapes. After a commit with a fence, only the fence ends the command: the hardware
  * continues even if worker, broker or client dies. If the fence takes longer than the module's
- * limit, the command ends with ETIME; the driver must then stop the hardware's writes. A caller
- * with a deadline waits for a command with a fence no longer than for other commands.
+ * limit, the command ends with ETIME; the driver must then stop the hardware's writes. A caller's
+ * deadline limits the wait for a command with a fence like the wait for any other command.
  * NNACCEL_SYNC_FILE returns the fence to the client.
  *
  * The module adds the fence to the reservation objects of the command's memory, as a writer's fence
@@ -2273,10 +2270,10 @@ struct nnaccel_session_fetch {
  * yet.
  * EINVAL: an unknown status, or a payload that this kind of command does not allow.
  * EINVAL: @buffer is not 8-byte aligned.
- * EINVAL: NNACCEL_COMMIT_FENCE with a wrong kind of command or status, or
- * @fence is not a sync_file.
- * EINVAL: NNACCEL_COMMIT_PROGRESS with a wrong kind of command, or @fence is
- * above NNACCEL_PROGRESS_ALL.
+ * EINVAL: with NNACCEL_COMMIT_FENCE, a wrong kind of command or status, or a @fence that is no
+ * sync_file.
+ * EINVAL: with NNACCEL_COMMIT_PROGRESS, a wrong kind of command, or a @fence above
+ * NNACCEL_PROGRESS_ALL.
  * EACCES: the caller is not attached to the session.
  * EINTR: with NNACCEL_COMMIT_FENCE, a signal came before the answer was accepted, and the call may
  * be repeated.

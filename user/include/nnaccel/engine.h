@@ -476,12 +476,12 @@ struct nna_engine {
 	/* Permissions of clients' processes: a set of enum nna_engine_permission, or 0 for none. */
 	uint32_t permissions;
 	/*
-	 * With takes_fences, the library calls `execute` before the hardware's fences that the
-	 * execution depends on have signalled (NNACCEL_ATTACH_FENCES), so one device can wait for
-	 * another device. `execute` gets the fences from nna_engine_dependencies(), and the engine
-	 * or its device waits for the fences. The use of takes_fences needs only_devices and, in
-	 * clients' processes, NNA_ENGINE_MAY_USE_DRIVERS. For processes without
-	 * NNA_ENGINE_MAY_USE_DRIVERS the kernel waits for the fences.
+	 * With takes_fences, the library calls `execute` without a wait for the hardware's fences
+	 * that the execution depends on (NNACCEL_ATTACH_FENCES), so one device can wait for another
+	 * device. `execute` gets the fences from nna_engine_dependencies(), and the engine or its
+	 * device waits for the fences. The use of takes_fences needs only_devices and, in clients'
+	 * processes, NNA_ENGINE_MAY_USE_DRIVERS. For processes without NNA_ENGINE_MAY_USE_DRIVERS
+	 * the kernel waits for the fences.
 	 */
 	bool takes_fences;
 };
@@ -502,12 +502,12 @@ bool nna_engine_progress(const struct nna_engine_preparation *how, uint32_t thou
 
 /*
  * Replaces a prepared model of prepare() or load() by a better form of the same model. Any thread
- * may call nna_engine_replace(), also while executions run. Executions that began before the call
- * use the replaced form. The library releases the replaced form after the last execution that uses
- * the replaced form. A burst with the engine's own executor keeps the model's old form. If the
- * library itself had cached the model's old form, the library caches the better form instead. The
- * next time that a client's cache files are written, the better form is written. Returns false and
- * changes nothing if the model is gone or memory runs out.
+ * may call nna_engine_replace(), also while executions run. Executions that began before
+ * nna_engine_replace() use the replaced form. The library releases the replaced form after the last
+ * execution that uses the replaced form. A burst with the engine's own executor keeps the model's
+ * old form. If the library itself had cached the model's old form, the library caches the better
+ * form instead. The next time that a client's cache files are written, the better form is written.
+ * Returns false and changes nothing if the model is gone or memory runs out.
  */
 bool nna_engine_replace(void *prepared, void *better);
 
