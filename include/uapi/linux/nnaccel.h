@@ -7,14 +7,18 @@
  * - a device, /dev/nnaccel, /dev/nnaccel1 and so on. Each open of a device
  *   makes a *context*, which belongs to the opener's address space. A forked child, or a process
  *   that was passed the context's file, gets EACCES.
+ *
  * - /dev/nnaccel-engine: the *engine node*. The broker of each engine opens the engine node and
  *   registers the engine under a name, which makes the engine a device. The broker is notified of
  *   contexts that want an engine, and gets a session for each context.
+ *
  * - a *session*: NNACCEL_ENGINE_SESSION makes the session, which serves only one context. The
  *   worker that serves the context attaches to the session. The worker fetches commands, maps
  *   granted memory and commits the answers.
+ *
  * - a *burst*: NNACCEL_WORK_BURST makes the burst for a model. Client and worker map the rings of
  *   the burst and exchange executions through the rings without the kernel.
+ *
  * - a *submission's file*: NNACCEL_SUBMIT with NNACCEL_SUBMIT_FILE makes the submission's file. A
  *   submission's file polls readable when the execution has ended. Other executions may depend on a
  *   submission's file.
@@ -931,10 +935,10 @@ struct nnaccel_buffer_alloc {
  * A copy into the buffer initialises the buffer. If a copy into a buffer fails after the copy has
  * begun (EFAULT, EINTR, EIO, EPIPE, or a status), the buffer becomes uninitialised.
  *
- * A CPU access to a dma-buf begins and ends as for an execution: the kernel first
- * waits for other drivers' fences, without a time limit, and notifies the
- * exporter. User memory is accessed as by read() and write(): a mapping of a
- * dma-buf at @data needs DMA_BUF_IOCTL_SYNC around the ioctl.
+ * A CPU access to a dma-buf begins and ends as for an execution. Before the access, the kernel
+ * waits for other drivers' fences, without a time limit, and notifies the exporter. User memory is
+ * accessed as by read() and write(): a mapping of a dma-buf at @data needs DMA_BUF_IOCTL_SYNC
+ * around the ioctl.
  *
  * Errors:
  * ENOENT: no such buffer, or no such pool.
@@ -1124,16 +1128,16 @@ enum nnaccel_state {
  * Copies the description of the work and submits the work. Without NNACCEL_SUBMIT_WAIT, the call
  * does not wait for the engine, for dependencies, or for fences of memory.
  *
- * BUFFER_COPY of a buffer with NNACCEL_LAYOUT_LINEAR is an exception: NNACCEL_SUBMIT itself waits
- * for the fences of the buffer, copies, and returns NNACCEL_STATE_DONE with or without
- * NNACCEL_SUBMIT_WAIT. Before BUFFER_COPY reads or writes a pool, NNACCEL_SUBMIT or NNACCEL_WAIT
- * waits for the fences of the pool.
+ * For BUFFER_COPY of a buffer with NNACCEL_LAYOUT_LINEAR, NNACCEL_SUBMIT itself waits for the
+ * fences of the buffer, copies, and returns NNACCEL_STATE_DONE with or without NNACCEL_SUBMIT_WAIT.
+ * Before BUFFER_COPY reads or writes a pool, NNACCEL_SUBMIT or NNACCEL_WAIT waits for the fences of
+ * the pool.
  *
  * With NNACCEL_SUBMIT_WAIT the call continues as NNACCEL_WAIT with the same @work.
  * With NNACCEL_SUBMIT_WAIT the call returns an error, or 0 with NNACCEL_STATE_DONE and the answer
  * in @work. After an error or an answer with NNACCEL_SUBMIT_WAIT, the submission no longer exists.
- * If a signal ends the wait, the call returns 0 with NNACCEL_STATE_PENDING and the id, so that
- * NNACCEL_WAIT can fetch the answer and the work is not submitted twice.
+ * If a signal ends the wait, the call returns 0 with NNACCEL_STATE_PENDING and the id. NNACCEL_WAIT
+ * can then fetch the answer, so the work is never submitted twice.
  *
  * Without NNACCEL_SUBMIT_WAIT the call returns 0 with NNACCEL_STATE_PENDING and
  * does not write to @work. As soon as a call without NNACCEL_SUBMIT_WAIT has returned, the caller
@@ -1864,7 +1868,7 @@ struct nnaccel_engine_opener {
  * ESHUTDOWN: the module ended the session.
  */
 
-/* mmap() offset of grant g: (off_t)g << NNACCEL_GRANT_SHIFT. */
+/* The mmap() offset of grant g is (off_t)g << NNACCEL_GRANT_SHIFT. */
 #define NNACCEL_GRANT_SHIFT	40
 
 /*
@@ -2147,9 +2151,9 @@ struct nnaccel_format {
  *	NNACCEL_SESSION_FENCE
  *
  * The payload of an execution with a buffer as output is struct
- * nnaccel_shape[num_outputs], then __u64[num_outputs]: the bytes written to each
- * output, of which the kernel reads only those of buffers. For an execution with a buffer as output
- * the payload is mandatory with NNACCEL_STATUS_NONE.
+ * nnaccel_shape[num_outputs], then __u64[num_outputs]. Each __u64 is the number of bytes written to
+ * an output; the kernel reads it only if the output is a buffer. For an execution with a buffer as
+ * output the payload is mandatory with NNACCEL_STATUS_NONE.
  */
 struct nnaccel_cmd {
 	__u32 size;

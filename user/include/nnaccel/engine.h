@@ -589,9 +589,9 @@ int nna_engine_gone_file(struct nna_engine_execution *execution);
 /*
  * Returns a dma-buf of exactly the memory of nna_engine_region_of(), which another driver can
  * import. The dma-buf is writable if the region is writable, and is revoked when the client or its
- * memory is gone. The caller closes the dma-buf. Returns -1 with errno on failure: EOPNOTSUPP if
- * the memory belongs to a file, which can only be mapped, or if the module is too old. EPERM means
- * that a process without NNA_ENGINE_MAY_USE_DRIVERS serves the client.
+ * memory is gone. The caller closes the dma-buf. Returns -1 on failure, and sets errno to
+ * EOPNOTSUPP if the memory belongs to a file, which can only be mapped, or if the module is too
+ * old. EPERM means that a process without NNA_ENGINE_MAY_USE_DRIVERS serves the client.
  */
 int nna_engine_region_file(struct nna_engine_execution *execution, const void *data);
 

@@ -25,7 +25,7 @@ enum nn_status nn_fail(struct nn_error *err, enum nn_status status,
 
 /* The properties of an operand type. */
 struct nn_type_info {
-	const char *name;	/* name in the NNAPI: "TENSOR_FLOAT32" */
+	const char *name;	/* the NNAPI's name, such as "TENSOR_FLOAT32" */
 	/*
 	 * Size of an element in bytes; 0 for an opaque type (OEM scalar) or a reference (subgraph).
 	 */

@@ -143,11 +143,11 @@ enum nn_status nna_device_get_context_info(struct nna_device *device,
  * nna_memory_alloc() makes zeroed memory of the kernel module. nna_memory_import() makes memory
  * from a part of a dma-buf, memfd or regular file, at any offset. The caller still owns the fd, and
  * may close the fd. A dma-buf that no CPU can map can be imported if the engine's hardware can
- * access it; imported memory of this kind can be an argument, but not a constant. Returns
+ * access it. Memory that no CPU can map can be an argument, but not a constant. Returns
  * NN_INVALID_ARGUMENT for length 0, a wrong `prot` or a bad fd. Returns NN_GENERAL_FAILURE for a
- * file that the device cannot access: a file that cannot be mapped, is too short, was not opened
- * for `prot`, or is sealed against `prot`. Returns NN_RESOURCE_EXHAUSTED_PERSISTENT for more than
- * max_pool_bytes, and NN_RESOURCE_EXHAUSTED_TRANSIENT if another limit is exceeded.
+ * file that cannot be mapped, is too short, was not opened for `prot`, or is sealed against `prot`.
+ * Returns NN_RESOURCE_EXHAUSTED_PERSISTENT for more than max_pool_bytes, and
+ * NN_RESOURCE_EXHAUSTED_TRANSIENT if another limit is exceeded.
  */
 enum nn_status nna_memory_alloc(struct nna_device *device, uint64_t size,
 				struct nna_memory **memory, struct nn_error *err);
@@ -294,9 +294,9 @@ struct nna_prepare_options {
 	 */
 	const struct nna_cache *cache;
 	/*
-	 * Allows the engine to store the compiled model in its own cache, and to load the compiled
-	 * model from the cache if the same user has stored an equal model. NNACCEL_ENGINE_CACHE=1
-	 * in the environment has the same effect as engine_cache.
+	 * Allows the engine to store the compiled model in its own cache. The engine may also load
+	 * the compiled model from its cache if the same user has stored an equal model.
+	 * NNACCEL_ENGINE_CACHE=1 in the environment has the same effect as engine_cache.
 	 */
 	bool engine_cache;
 	/*
