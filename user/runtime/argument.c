@@ -182,8 +182,8 @@ int execution_set_argument(ANeuralNetworksExecution *execution, const struct arg
 		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "%s %d was set already",
 			       argument->output ? "output" : "input", argument->index);
 	/*
-	 * From this call on, the application cannot enable or disable padding, even if the size of
-	 * this argument is wrong.
+	 * Once an argument was set, the application cannot enable or disable padding, even if the
+	 * argument's size is wrong.
 	 */
 	execution->any_set = true;
 	result = check_size(&c);

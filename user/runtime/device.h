@@ -18,7 +18,7 @@
 struct prepare_options {
 	uint32_t preference;		/* PreferenceCode */
 	uint32_t choice;		/* PreferenceCode that chooses between devices */
-	uint32_t priority;		/* 0 low, 1 medium, 2 high */
+	uint32_t priority;		/* priority: 0 low, 1 medium, 2 high */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	const struct nn_attributes *attributes;	/* attributes of the device's extensions, or NULL */
 };
@@ -31,7 +31,7 @@ struct request_arg {
 	uint8_t *pointer;
 	uint64_t offset;
 	uint64_t length;
-	uint32_t rank;				/* 0: dimensions are the model's */
+	uint32_t rank;				/* 0: as in the model */
 	uint32_t dims[NN_MAX_RANK];
 	bool omitted;
 };
@@ -46,7 +46,7 @@ struct request {
 	bool measure;
 	const struct nn_attributes *attributes;	/* attributes of the device's extensions, or NULL */
 	struct channel *channel;		/* channel of a burst, or NULL */
-	struct trace_run *trace;	/* receives the times from the device, or NULL */
+	struct trace_run *trace;	/* object that receives the device's times, or NULL */
 
 	/* The members from `shapes` on are results of the execution. */
 	struct nn_output_shape *shapes;		/* [num_outputs] */

@@ -17,7 +17,7 @@ struct ANeuralNetworksEvent {
 	 */
 	ANeuralNetworksExecution *execution;
 	pthread_t thread;		/* thread that runs the execution, if there is no fence */
-	atomic_uint references;	/* number of references: application, execution, dependents */
+	atomic_uint references;	/* references of application, execution and dependents */
 
 	pthread_mutex_t lock;
 	pthread_cond_t ended;

@@ -42,11 +42,11 @@ struct ANeuralNetworksExecution {
 	 */
 	_Atomic enum execution_state state;
 	int result;
-	/* [num_outputs], set if `result` is NO_ERROR or OUTPUT_INSUFFICIENT_SIZE */
+	/* num_outputs shapes, set if `result` is NO_ERROR or OUTPUT_INSUFFICIENT_SIZE */
 	struct nn_output_shape *shapes;
 	uint64_t on_device_us;
 	uint64_t in_driver_us;
-	uint64_t fenced_in_driver_us;	/* time between the ends of dependencies and execution */
+	uint64_t fenced_in_driver_us;	/* time from the dependencies' end to the execution's end */
 	uint64_t deadline_ns;
 	/* Event of the latest fenced run, with a reference; NULL if there was no fenced run. */
 	ANeuralNetworksEvent *event;

@@ -235,7 +235,10 @@ int memory_map(const ANeuralNetworksMemory *memory, int prot, uint8_t **base,
 	return result;
 }
 
-/* Notifies the exporter of a dma-buf; the start of an access waits for other drivers' fences. */
+/*
+ * Notifies a dma-buf's exporter that an access begins or ends; the begin waits for other drivers'
+ * fences.
+ */
 static int sync_dmabuf(const ANeuralNetworksMemory *memory, uint64_t flags, struct nn_error *err)
 {
 	struct dma_buf_sync sync = { flags };

@@ -34,7 +34,7 @@ struct memory_domain {
 
 	/* The memory's lock protects `initialised` and `current`. */
 	bool initialised;
-	struct nn_operand current;	/* `operand`, with the current contents' dimensions */
+	struct nn_operand current;	/* `operand` with the dimensions of the current contents */
 };
 
 /* A memory imported to one device. A forked child opens devices and imports memories itself. */

@@ -1825,7 +1825,7 @@ struct nnaccel_engine_refuse {
  * @out_member: out: 1: the opener was in the group @gid when it opened the context; 0: it was not.
  *	The effective group id and the supplementary groups of the opener count
  * @out_lives: out: 1: the opener lives, and has executed no other program since the open.
- *	The value 0 means that the opener may have ended or executed another program
+ *	An @out_lives of 0 means that the opener may have ended or executed another program
  * @out_pid: out: opener's process id in the broker's namespace; 0: none there, or @out_lives is 0
  *
  * Groups that the opener joined or left after it opened the context do not

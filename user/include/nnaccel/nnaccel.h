@@ -575,13 +575,12 @@ uint64_t nna_buffer_size(struct nna_buffer *buffer);
 /*
  * IBuffer::copyTo and copyFrom: copy between a buffer and a whole memory object. If `rank` is not
  * 0, `dims` sets the dimensions of the buffer's shape that are unknown. The memory must have the
- * size of the buffer after the unknown dimensions are set. The kernel copies the bytes. If the
- * memory belongs to another driver, the kernel waits for that driver's fences, and notifies the
- * driver before and after the copy. The functions nna_buffer_read() and nna_buffer_write() copy to
- * and from memory of this process. After a failed copy into the buffer, the buffer is empty. The
- * calls return NN_INVALID_ARGUMENT for a wrong size or shape, or a copy to memory that is not
- * writable. The calls return NN_GENERAL_FAILURE if the buffer is empty or in use, or if the memory
- * cannot be accessed.
+ * size of the buffer after the unknown dimensions are set. If the memory belongs to another driver,
+ * the kernel waits for that driver's fences, and notifies the driver before and after the copy. The
+ * functions nna_buffer_read() and nna_buffer_write() copy to and from memory of this process. After
+ * a failed copy into the buffer, the buffer is empty. The calls return NN_INVALID_ARGUMENT for a
+ * wrong size or shape, or a copy to memory that is not writable. The calls return
+ * NN_GENERAL_FAILURE if the buffer is empty or in use, or if the memory cannot be accessed.
  */
 enum nn_status nna_buffer_copy_to(struct nna_buffer *buffer, struct nna_memory *memory,
 				  struct nn_error *err);
