@@ -161,8 +161,8 @@ static int nnaccel_context_release(struct inode *inode, struct file *file)
 	struct nnaccel_context *ctx = file->private_data;
 
 	/*
-	 * No io_uring execution can begin during the release of a file, because each one holds the
-	 * file.
+	 * No io_uring execution can begin during the release of a file, because each execution
+	 * holds the file.
 	 */
 	cancel_delayed_work_sync(&ctx->leave);
 	mutex_lock(&ctx->lock);

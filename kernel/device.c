@@ -190,7 +190,8 @@ static struct nnaccel_engine *nnaccel_device_find(const char *name)
 
 /*
  * Ends the engines of hardware that loses its driver or is removed. The driver core holds the
- * hardware's lock during the call, so nnaccel_devices_lock is taken inside the hardware's lock.
+ * hardware's lock during a notifier's call, so nnaccel_devices_lock is taken inside the hardware's
+ * lock.
  */
 static int nnaccel_hardware_notify(struct notifier_block *notifier, unsigned long action,
 				   void *hardware)

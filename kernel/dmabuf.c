@@ -70,7 +70,7 @@ struct nnaccel_attachment {
 	enum dma_data_direction dir;
 };
 
-/* Notifies each context that has the memory as a pool that a device is attached. */
+/* When a device is attached, notifies each context that has the memory as a pool. */
 static void nnaccel_dmabuf_tell_devices(struct nnaccel_dmabuf *memory)
 {
 	struct nnaccel_pool *pool, *next;
@@ -265,9 +265,9 @@ static bool nnaccel_dmabuf_sync(struct nnaccel_dmabuf *memory, bool begin)
  * @begin: add the user
  *
  * The begin of the first CPU user syncs the memory for the CPU, and the end of the last CPU user
- * syncs the memory for the devices. Other begins and ends must not sync, because a sync would
- * destroy data of present CPU users. The function must not wait for another driver or allocate
- * memory, because some fences signal only after nnaccel_dmabuf_use() has returned.
+ * syncs the memory for the devices. The begins and ends of other CPU users must not sync, because a
+ * sync would destroy data of present CPU users. The function must not wait for another driver or
+ * allocate memory, because some fences signal only after nnaccel_dmabuf_use() has returned.
  *
  * Return: true if a device has mapped the memory and it was synced.
  */

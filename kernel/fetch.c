@@ -361,8 +361,8 @@ again:
 		goto again;
 out:
 	/*
-	 * A wake-up wakes only one thread of the worker, which must wake another thread if there is
-	 * more to fetch.
+	 * A wake-up wakes only one thread of the worker. That thread must wake another thread if
+	 * there is more to fetch.
 	 */
 	if (nnaccel_session_ready(session))
 		wake_up(&session->wait);

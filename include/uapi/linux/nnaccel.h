@@ -1681,12 +1681,12 @@ enum nnaccel_device_type {
  * registration ends, the module sends a change uevent for the device.
  *
  * If @hardware is given, the device's directory has a link "device" to the directory of the
- * hardware, and the hardware's directory has a link to the device's directory. The name of this
- * second link is the device's name. When the hardware loses its driver or is removed, the
+ * hardware, and the hardware's directory has a link to the device's directory. The link in the
+ * hardware's directory has the device's name. When the hardware loses its driver or is removed, the
  * registration ends: the state is "absent", other calls on the file give ENODEV, and poll() reports
- * EPOLLHUP | EPOLLERR. The engine's sessions also end, as described for NNACCEL_ATTACH_SHARED, but
- * their workers are not killed. The removal of the driver does not wait for the broker or for
- * workers.
+ * EPOLLHUP | EPOLLERR. With the registration, the engine's sessions end as described for
+ * NNACCEL_ATTACH_SHARED, but their workers are not killed. The removal of the driver does not wait
+ * for the broker or for workers.
  *
  * Errors:
  * EINVAL: an unknown type or bus, a malformed name or version, or only one of the fields @bus
@@ -1746,8 +1746,8 @@ enum nnaccel_engine_event {
  * @__reserved: 0
  *
  * NNACCEL_ENGINE_NEXT reports PRIORITY events only for contexts that were offered to this broker
- * and that have a session. If the priority changes several times between two calls, the second call
- * reports one event.
+ * and that have a session. If a priority changes several times between two calls of
+ * NNACCEL_ENGINE_NEXT, the second call reports one event.
  *
  * Errors:
  * EAGAIN: there is no event.
@@ -1805,7 +1805,7 @@ struct nnaccel_engine_session {
  * worker.
  *
  * Errors:
- * EINVAL: @error has a value that is not listed above.
+ * EINVAL: the list of @error does not have this value.
  * ENOENT: no such context is offered, or the context is closed.
  * EBUSY: the context already has a session.
  */
@@ -1823,7 +1823,7 @@ struct nnaccel_engine_refuse {
  * @context: the number from NNACCEL_ENGINE_NEXT
  * @gid: a group id, in the broker's namespace
  * @out_member: out: 1: the opener was in the group @gid when it opened the context; 0: it was not.
- *	The effective group id and the supplementary groups of the opener count
+ *	The opener's effective group id and supplementary group ids are compared with @gid
  * @out_lives: out: 1: the opener lives, and has executed no other program since the open.
  *	An @out_lives of 0 means that the opener may have ended or executed another program
  * @out_pid: out: opener's process id in the broker's namespace; 0: none there, or @out_lives is 0
@@ -1905,8 +1905,8 @@ struct nnaccel_engine_opener {
  * named has failed when the execution ends, the client gets EREMOTEIO instead of the answer.
  *
  * Even with NNACCEL_ATTACH_FENCES, the module itself waits for fences before executions with a
- * duration limit, buffers or formatted pools. The module also waits before all commands that are
- * not executions.
+ * duration limit, buffers or formatted pools. The module also waits for fences before all commands
+ * that are not executions.
  */
 #define NNACCEL_ATTACH_FENCES	(1U << 2)
 
@@ -1968,12 +1968,12 @@ enum nnaccel_cmd_kind {
 	NNACCEL_DO_BUFFER = 10,
 	/**
 	 * @NNACCEL_DO_COPY_IN: Copy from the second grant to a buffer.
-	 *	The buffer is the first grant, and @wire_length bytes are copied.
+	 *	In DO_COPY_IN, the buffer is the first grant, and @wire_length bytes are copied.
 	 */
 	NNACCEL_DO_COPY_IN = 11,
 	/**
 	 * @NNACCEL_DO_COPY_OUT: Copy a buffer to the second grant.
-	 *	The buffer is the first grant, and @wire_length bytes are copied.
+	 *	In DO_COPY_OUT, the buffer is the first grant, and @wire_length bytes are copied.
 	 */
 	NNACCEL_DO_COPY_OUT = 12,
 	/** @NNACCEL_DO_PREPARE_CACHED: Prepare @model from parts saved under @token. */
@@ -2051,10 +2051,10 @@ struct nnaccel_model_memory {
  * struct nnaccel_grant - Memory that a command lets the worker map
  * @grant: number of the grant, which stays the same during the pool's life
  * @prot: NNACCEL_PROT_*: the protection that this command needs.
- *	The protection is at most that of the pool's grant, and comes with the flags
+ *	A command's protection is at most that of the pool's grant, and comes with the flags
  *	NNACCEL_PROT_SYNC, _FORMATTED and _DEVICE. In SUPPORTED, a grant of constants without
  *	NNACCEL_PROT_READ and _WRITE means that the exporter refused access. Operations that use
- *	such constants are not supported
+ *	constants of a refusing exporter are not supported
  * @length: bytes
  */
 struct nnaccel_grant {

@@ -29,8 +29,8 @@
 
 /*
  * Operand types: codes of the NNAPI. Values above 0xffff are types of extensions. The high 16 bits
- * are the prefix that the model assigns to the extension; the low 16 bits are the extension's own
- * code. Codes of operations have the same format as codes of types.
+ * of an extension's type are the prefix that the model assigns to the extension; the low 16 bits
+ * are the extension's own code. Codes of operations have the same format as codes of types.
  */
 enum nn_type {
 	NN_FLOAT32 = 0,

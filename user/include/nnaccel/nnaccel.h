@@ -141,13 +141,13 @@ enum nn_status nna_device_get_context_info(struct nna_device *device,
  * uses. Freeing memory also releases its slots in bursts.
  *
  * nna_memory_alloc() makes zeroed memory of the kernel module. nna_memory_import() makes memory
- * from a part of a dma-buf, memfd or regular file, at any offset. The caller still owns the fd, and
- * may close the fd. A dma-buf that no CPU can map can be imported if the engine's hardware can
- * access it. Memory that no CPU can map can be an argument, but not a constant. Returns
- * NN_INVALID_ARGUMENT for length 0, a wrong `prot` or a bad fd. Returns NN_GENERAL_FAILURE for a
- * file that cannot be mapped, is too short, was not opened for `prot`, or is sealed against `prot`.
- * Returns NN_RESOURCE_EXHAUSTED_PERSISTENT for more than max_pool_bytes, and
- * NN_RESOURCE_EXHAUSTED_TRANSIENT if another limit is exceeded.
+ * from a part of a dma-buf, memfd or regular file, at any offset. The caller still owns the fd of
+ * imported memory, and may close the fd. A dma-buf that no CPU can map can be imported if the
+ * engine's hardware can access it. Memory that no CPU can map can be an argument, but not a
+ * constant. Returns NN_INVALID_ARGUMENT for length 0, a wrong `prot` or a bad fd. Returns
+ * NN_GENERAL_FAILURE for a file that cannot be mapped, is too short, was not opened for `prot`, or
+ * is sealed against `prot`. Returns NN_RESOURCE_EXHAUSTED_PERSISTENT for more than max_pool_bytes,
+ * and NN_RESOURCE_EXHAUSTED_TRANSIENT if another limit is exceeded.
  */
 enum nn_status nna_memory_alloc(struct nna_device *device, uint64_t size,
 				struct nna_memory **memory, struct nn_error *err);
@@ -227,8 +227,8 @@ enum nn_status nna_get_supported_operations(struct nna_device *device,
 
 /*
  * IDevice::getNumberOfCacheFilesNeeded: the numbers of model files and data files in an entry of
- * the compilation cache. If both numbers are 0, the engine has no index of saved models, and the
- * compilation cache is not used.
+ * the compilation cache. If the engine needs no cache files, it has no index of saved models, and
+ * the compilation cache is not used.
  */
 enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model_files,
 				      uint32_t *data_files, struct nn_error *err);
