@@ -95,7 +95,7 @@ TEST_F(depend, chain_without_its_links)
 	close(last);
 }
 
-/* Starts an execution that depends on the @num files of submissions or fences in @files. */
+/* Starts an execution that depends on the @num files in @files, which are submissions or fences. */
 static int start_after_all(FIXTURE_DATA(depend) *self, const int32_t *files, uint32_t num)
 {
 	struct nnaccel_submit submit;
@@ -153,8 +153,8 @@ TEST_F(depend, waits_for_as_many_as_may_be)
 }
 
 /*
- * An execution that depends on a failed execution does not run. The dependency may fail before or
- * after the dependent execution is submitted, and anywhere in a chain.
+ * An execution that depends on a failed execution does not run. An execution may fail before or
+ * after an execution that depends on it is submitted, and anywhere in a chain.
  */
 TEST_F(depend, failure_spreads)
 {

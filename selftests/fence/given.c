@@ -182,7 +182,7 @@ TEST_F(given, failure)
 }
 
 /*
- * The worker also gets the fences of the execution's memory. If a fence of the memory fails, the
+ * The worker gets the fences of the execution's memory. If a fence of the memory fails, the
  * execution still succeeds.
  */
 TEST_F(given, fences_of_memory)

@@ -169,7 +169,7 @@ TEST_F(kill, no_worker_without_a_deadline)
 	EXPECT_EQ(async_wait(&async), EPIPE);
 }
 
-/* The module also kills a worker that SIGSTOP has stopped. */
+/* The module kills even a worker that SIGSTOP has stopped. */
 TEST_F(kill, worker_that_is_stopped)
 {
 	int file = file_start_until(self->c.fd, self->c.model, self->c.pool, -1, deadline_soon());

@@ -36,7 +36,7 @@
 #define LIFE_MS		400	/* maximum lifetime of a fuzzing process, in ms */
 #define FENCE_MS	300	/* fence_bound_ms: maximum wait for a committed fence */
 #define FILES		16
-#define TAPE		384	/* maximum number of random numbers in a sequence */
+#define TAPE		384	/* maximum number of random numbers for a sequence of calls */
 #define SEQUENCE	16	/* maximum number of calls in a sequence */
 #define ENTRIES		8192	/* maximum number of sequences in the corpus */
 #define GUIDED		1	/* number of guided processes at a time */
@@ -718,7 +718,7 @@ static void fuzz_main(uint64_t seed)
 
 /* ---- guided by coverage ---- */
 
-/* Makes the calling thread's @nth kernel allocation from now on fail. */
+/* Makes the calling thread's @nth next kernel allocation fail. */
 static void inject_fault(int fail_nth, uint32_t nth)
 {
 	char text[12];

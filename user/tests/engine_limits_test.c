@@ -178,7 +178,7 @@ static void test_table_forgets_the_oldest(void **state)
 	assert_int_equal(crash(1, START + uid), 0);
 }
 
-/* The rate of a user's new contexts is limited, even if the user also closes contexts. */
+/* The rate of a user's new contexts is limited, even if the user closes contexts. */
 static void test_rate(void **state)
 {
 	uint64_t now = START, later = 0;

@@ -1194,7 +1194,7 @@ static bool is_full(void)
 	return (random_state >> 16) % slow_disk->full_one_in == 0;
 }
 
-/* SQLite, too, calls the functions that this test replaces, such as pwrite64(). */
+/* SQLite calls the functions that this test replaces, such as pwrite64(). */
 __attribute__((visibility("default"))) ssize_t pwrite64(int fd, const void *bytes, size_t size,
 							off64_t at)
 {

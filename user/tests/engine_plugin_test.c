@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests which plug-ins the engine loads or rejects. The test also covers models that use plug-ins:
- * codes are resolved, extension data is checked, and operations are planned and run.
+ * Tests which plug-ins the engine loads or rejects. The test covers models that use plug-ins: codes
+ * are resolved, extension data is checked, and operations are planned and run.
  */
 #include <setjmp.h>
 #include <stdarg.h>

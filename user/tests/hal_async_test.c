@@ -223,8 +223,8 @@ static void test_fence_refusals(void **state)
 }
 
 /*
- * An execution that fails ends with an error, and each execution that depends on the failed
- * execution ends with an error, too.
+ * An execution ends with an error if the execution fails, or if an execution on which it depends
+ * fails.
  */
 static void test_fence_failure(void **state)
 {

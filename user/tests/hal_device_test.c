@@ -464,7 +464,7 @@ struct thread {
 	int wrong;
 };
 
-/* Each thread uses a separate model and memory, and also a model that all threads share. */
+/* Each thread uses its own model and memory, and a model that all threads share. */
 static void *run_thread(void *arg)
 {
 	struct nna_prepared_model *own = NULL;

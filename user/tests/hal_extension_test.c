@@ -87,8 +87,8 @@ static void test_member(void **state)
 	assert_null(find(client, "com.example.crash"));
 	assert_null(find(client, "com.example.later"));
 	/*
-	 * The device's version also names the extensions, because the version is part of the keys
-	 * of cache entries.
+	 * The device's version names the extensions, because the version is part of the keys of
+	 * cache entries.
 	 */
 	check(nna_device_get_info(client, &info, &err));
 	check(nna_device_get_info(stranger, &strangers, &err));

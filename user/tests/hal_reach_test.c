@@ -2,8 +2,8 @@
 /*
  * Tests each use of each kind of memory on the installed engine. When the program ends, it prints a
  * table of all pairs of a kind of memory and a use. If the engine cannot reach a kind of memory,
- * executions with the memory end with GENERAL_FAILURE, and the engine does not support operations
- * with the memory. The test needs /dev/nnaccel, a running nnacceld and root.
+ * executions with the memory end with GENERAL_FAILURE, and the engine reports operations with the
+ * memory as unsupported. The test needs /dev/nnaccel, a running nnacceld and root.
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -2,8 +2,8 @@
 /*
  * Tests a program that uses three engines of different kinds at the same time. The runtime splits a
  * model by the performance that each engine reports, and `nnaccel stat` shows how each engine was
- * used. The test also passes a fence of the device's hardware to a different driver (vgem). The
- * test needs nnacceld as the device nnaccel, and the engines sample-engine and kit-engine.
+ * used. The test passes a fence of the device's hardware to a different driver (vgem). The test
+ * needs nnacceld as the device nnaccel, and the engines sample-engine and kit-engine.
  */
 #include <errno.h>
 #include <linux/dma-buf.h>

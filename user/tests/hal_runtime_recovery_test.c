@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests that programs can use the device nnaccel after the engine has started, and after a worker
- * or the engine has died. The test also uses the device in forked children, and after nnacceld has
+ * or the engine has died. The test uses the device in forked children, and after nnacceld has
  * refused a worker because of the user's limit on workers. The test needs the guest of scripts/vm,
  * whose engine this test stops and starts, and root to find the worker.
  */

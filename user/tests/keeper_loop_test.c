@@ -359,7 +359,7 @@ static void work_all(void)
 }
 
 /*
- * Sends a request as a client. When the function returns, the keeper has queued the work of the
+ * Sends a request as a client. When request() returns, the keeper has queued the work of the
  * request, or has answered the request.
  */
 static void request(size_t place, int client, uint32_t kind, uint64_t model_size,
@@ -573,7 +573,7 @@ static void test_too_large(void **state)
 	end();
 }
 
-/* The keeper forgets a user once the user's budgets of stores and bytes are full again. */
+/* The keeper forgets a user once the user's budgets for stores and for bytes are full again. */
 static void test_debts(void **state)
 {
 	static const struct {

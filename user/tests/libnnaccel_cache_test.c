@@ -422,7 +422,7 @@ static int count_entries(bool closed_on_exec)
 
 /*
  * The library saves a model again after many executions. If the engine deferred compiling, the
- * library also saves the model after the first execution.
+ * library saves the model after the first execution.
  */
 static void test_late_saves(void **state)
 {
@@ -719,7 +719,7 @@ static void test_several_files(void **state)
 }
 
 /*
- * The library finds a single different byte at any offset of a file, also at the borders of the
+ * The library finds a single different byte at any offset of a file, even at the borders of the
  * compared blocks.
  */
 static void test_same_bytes(void **state)

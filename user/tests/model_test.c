@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the checker of models: it accepts valid models, and rejects each invalid model of a table
- * with the expected message. The test also covers sizes of operands, comparison of types, and
+ * with the expected message. The test covers sizes of operands, comparison of types, and
  * descriptions of devices.
  */
 #include <float.h>

@@ -33,7 +33,7 @@ static void test_signatures(void **state)
 		{ "CONV_2D", "f4 f4 f1 I I I I I I I B I I I > f4", false },
 		{ "CONV_2D", "f4 f4 f1 I I I I >", false },
 		{ "CONV_2D", "f4 f4 f1 I I I I > f4 f4", false },
-		/* Invalid signatures also combine types that do not fit. */
+		/* Some invalid signatures combine types that do not fit together. */
 		{ "CONV_2D", "w4 f4 f1 I I I I > f4", false },
 		{ "CONV_2D", "f4 h4 f1 I I I I > f4", false },
 		{ "CONV_2D", "f4 p40 f1 I I I I > f4", false },

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the code that all operations share: the operation table, fp16, a run's memory, omitted or
- * empty operands, and wrongly declared outputs. The test also covers the signatures of IF and
- * WHILE.
+ * empty operands, and wrongly declared outputs. The test covers the signatures of IF and WHILE.
  */
 #include <math.h>
 
@@ -41,7 +40,10 @@ static void test_table(void **state)
 	assert_string_equal(nn_op_name(UNKNOWN), "operation 4711");
 }
 
-/* The codes in the operation table equal the NNAPI's codes, and each code finds its entry. */
+/*
+ * The codes in the operation table equal the NNAPI's codes, and a search for each code finds the
+ * code's entry.
+ */
 static void test_codes(void **state)
 {
 	static const struct {

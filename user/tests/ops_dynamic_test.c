@@ -82,8 +82,8 @@ static void test_vectors(void **state)
 
 /*
  * Each case has a dynamic operation, the float operation that computes the same sums, and the
- * shapes of both operations. In the scalars, "i" is an integer, "b" a boolean, "f" the form and "g"
- * the number of groups. Float operations do not have the scalars "f" and "g".
+ * shapes of both operations. In the scalars, "i" is an integer, "b" a boolean, "f" the form of
+ * quantisation, and "g" the number of groups. Float operations do not have the scalars "f" and "g".
  */
 static const struct shape {
 	const char *name;

@@ -2,7 +2,7 @@
 /*
  * Tests operations whose weights are not constants. Kernels pack variable weights in each
  * execution, and must give the results of the reference kernels. If no other kernel supports the
- * weights, the reference kernel runs. The test also covers float inputs that are quantised in each
+ * weights, the reference kernel runs. The test covers float inputs that are quantised in each
  * execution.
  */
 #include <math.h>
@@ -272,8 +272,8 @@ static void test_parts_that_wrap(void **state)
 }
 
 /*
- * Tests a grouped convolution in float16. The model also contains LSH_PROJECTION, so the compiler
- * does not convert the model to float32. The distance between two groups' biases is counted in fp16
+ * Tests a grouped convolution in float16. The model contains LSH_PROJECTION, so the compiler does
+ * not convert the model to float32. The distance between two groups' biases is counted in fp16
  * elements.
  */
 static void test_groups_of_fp16(void **state)

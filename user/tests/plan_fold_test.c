@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests operations that the compiler folds into other operations. Plans of small models must have
- * the expected number of steps, and the same results as the interpreter. This test also checks the
- * choice between several kernels.
+ * the expected number of steps, and the same results as the interpreter. The test checks the choice
+ * between several kernels.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -199,8 +199,8 @@ static void meet_here(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * A job for few threads wakes threads in the caller's domain. A job for more threads also wakes
- * threads in the caller's package, and then threads in other packages.
+ * A job wakes threads in the caller's domain first, then threads in the caller's package, and then
+ * threads in other packages.
  */
 static void test_near_first(void **state)
 {

@@ -2,7 +2,7 @@
 /*
  * Tests vectorised float functions, with each set of kernels that this CPU supports. The test
  * compares results for all kinds of numbers with results of the C library in double precision. The
- * test also covers sums of 8-bit products near the limits of 16 bits.
+ * test covers sums of 8-bit products near the limits of 16 bits.
  */
 #include <float.h>
 #include <math.h>

@@ -141,8 +141,8 @@ static void check_net(net_fn *make, enum net_type type)
 }
 
 /*
- * Checks networks that contain float layers even if quantised. Kernels and reference kernels round
- * floats differently, so quantised results may differ slightly.
+ * Checks networks that contain float layers even when the networks are quantised. Kernels and
+ * reference kernels round floats differently, so quantised results may differ slightly.
  */
 static void check_sequence(sequence_fn *make)
 {

@@ -29,7 +29,7 @@ static void check_squash(const struct nn_isa *isa, bool is_tanh, uint32_t bits)
 {
 	/*
 	 * The lengths of `first` and `last` are not multiples of a vector's length, so that the
-	 * code for remainders runs, too.
+	 * code for remainders runs.
 	 */
 	const struct nn_squash_q16 first = { is_tanh, bits, COUNT - 5, in, out };
 	const struct nn_squash_q16 last = { is_tanh, bits, 5, in + COUNT - 5, out + COUNT - 5 };

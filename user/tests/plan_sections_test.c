@@ -463,7 +463,7 @@ static void test_shape_that_leaves(void **state)
 	nn_plan_free(plan);
 }
 
-/* A compiled plan also reports an output's shape if the output's memory is too small. */
+/* A compiled plan reports an output's shape even if the output's memory is too small. */
 static void test_small_output(void **state)
 {
 	static float in[8 * COLUMNS], out[UNITS];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the rings of a burst in plain memory, as client and as worker, with complete packets,
- * hostile data, sleeps and wake-ups. The test also passes malformed packets of every kind to the
- * parsers of requests and results.
+ * hostile data, sleeps and wake-ups. The test passes malformed packets of every kind to the parsers
+ * of requests and results.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>

@@ -688,7 +688,7 @@ static ANeuralNetworksModel *two_steps_model(void)
 
 /*
  * If a step fails on the device, and on the CPU because the device's memory cannot be written, the
- * CPU executes the whole model. The CPU's execution of the whole model may also fail.
+ * CPU executes the whole model. The CPU's execution of the whole model may fail.
  */
 static void test_fallback_of_whole(void **state)
 {
@@ -771,8 +771,8 @@ static void test_unknown_size_between_steps(void **state)
 }
 
 /*
- * The pool numbers of arguments count first the memories and then the buffers; a memory or buffer
- * is listed only once.
+ * The pool numbers of arguments count the memories first, and then the buffers; each memory or
+ * buffer has one number.
  */
 static void test_pools_of_buffers(void **state)
 {

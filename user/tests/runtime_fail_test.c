@@ -4,7 +4,7 @@
  * with all later allocations. When an allocation fails, a call must return an error or succeed,
  * without a crash or a leak. When the calls are repeated without failures, they must succeed. The
  * test uses nnapi-reference, or the device that NN_TEST_DEVICE names. Each request to the kernel,
- * which the test imitates, also fails in turn. Each failing call must log a reason, even if only an
+ * which the test imitates, fails in turn. Each failing call must log a reason, even if only an
  * argument is invalid.
  */
 #define _GNU_SOURCE

@@ -228,7 +228,7 @@ static void test_prepared_again(void **state)
 	ANeuralNetworksExecution_free(execution);
 	ANeuralNetworksBurst_free(burst);
 
-	/* The application can also make a burst while the model's worker is dead. */
+	/* The application can make a burst even while the model's worker is dead. */
 	accel.worker++;
 	assert_ok(ANeuralNetworksBurst_create(c, &burst));
 	ANeuralNetworksBurst_free(burst);
@@ -417,8 +417,8 @@ static void test_engine_is_restarted(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		accel.worker++;
 		/*
-		 * The execution finds no engine, and the first search while the execution waits
-		 * finds no engine.
+		 * Neither the execution nor the first search of the waiting execution finds an
+		 * engine.
 		 */
 		accel.offline_looks = 2;
 		accel.execute_status = cases[i].status;

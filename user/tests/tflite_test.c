@@ -279,8 +279,8 @@ static void test_late_nodes_that_stay(void **state)
 }
 
 /*
- * Adds two nodes to the graph of reshaped(). Bits 1 to 3 of `mask` select nodes, from the RELU on,
- * that get the operation `code`.
+ * Adds two nodes to the graph of reshaped(). If bit i of `mask` is set, for i from 1 to 3, node i
+ * gets the operation `code`.
  */
 static struct world *reshaped_and_more(int mask, int code, int activation)
 {
@@ -947,7 +947,7 @@ static void test_tensor_without_data(void **state)
 
 	(void)state;
 	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
-	/* TensorFlow Lite also prepares a kernel whose init() failed. */
+	/* TensorFlow Lite prepares even a kernel whose init() failed. */
 	kernel = w->kernels[0].user_data;
 	w->kernels[0].user_data = NULL;
 	assert_int_equal(w->kernel.prepare(&w->context, &w->kernels[0]), TFL_DELEGATE_ERROR);

@@ -175,7 +175,7 @@ static void test_size(void **unused)
 
 /*
  * `nnaccel cache clear` for a user removes the user's entries and their files. `nnaccel cache
- * clear` also removes files that belong to no entry.
+ * clear` removes files that belong to no entry.
  */
 static void test_clear(void **unused)
 {

@@ -32,7 +32,7 @@
 
 /*
  * The wrapped functions have default visibility, because the sanitizers' libraries call these
- * functions, too.
+ * functions.
  */
 #pragma GCC visibility push(default)
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
@@ -98,7 +98,7 @@ enum nn_status nna_device_open(const char *path, struct nna_device **made, struc
 	static struct nna_device it;
 	enum nn_status status = call("open", error);
 
-	/* The library of the camera demo also opens devices that this test does not simulate. */
+	/* The library of the camera demo opens devices that the test does not simulate. */
 	if (!path || strcmp(path, "/dev/played"))
 		return nn_fail(error, NN_DEVICE_UNAVAILABLE, "there is no other");
 	now_ns += 2 * MS;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fuzzes the keeper of the compilation cache. Three workers (two workers of one user) and an
- * administrator send packets; workers also misuse the memory that the keeper sends. Tables in
- * memory replace the disk, and determine which answers of the keeper are allowed. A single thread
- * does the work of all threads of the keeper, because waking threads takes longer than the work.
+ * administrator send packets; workers misuse the memory that the keeper sends. Tables in memory
+ * replace the disk, and determine which answers of the keeper are allowed. A single thread does the
+ * work of all threads of the keeper, because waking threads takes longer than the work.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -65,7 +65,7 @@ static struct worker {
 static struct keep *keep;
 static int some_file;			/* stands for sockets */
 
-/* The packet of the client whom the keeper serves, and then the answer of the keeper. */
+/* First the packet that a client sends to the keeper, and then the keeper's answer. */
 static struct {
 	const uint8_t *bytes;
 	size_t size;
@@ -534,7 +534,7 @@ static bool map_it(struct worker *w)
 	if (w->memory >= 0 && !w->map) {
 		w->map = mmap(NULL, w->size, PROT_READ | PROT_WRITE, MAP_SHARED, w->memory, 0);
 		/*
-		 * A worker cannot map memory for writing that the keeper has already stored and
+		 * A worker cannot map for writing memory that the keeper has already stored and
 		 * sealed.
 		 */
 		if (w->map == MAP_FAILED)

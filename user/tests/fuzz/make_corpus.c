@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes the seeds of model_fuzz and plan_cache_fuzz: the tests' sample models and models of single
- * operations, each serialised into a file. The first argument names the folder of the files. The
- * second argument is the number of zero bytes that precede each model in its file (default 0).
+ * operations, each serialised into a file. The first argument of the program names the folder of
+ * the seed files. The second argument is the number of zero bytes that precede each model in its
+ * file (default 0).
  */
 #include <stdio.h>
 #include <stdlib.h>
