@@ -5,11 +5,10 @@
  * thread changes words of the structure. NNACCEL_FUZZ_SECONDS sets the test's duration (default
  * LIVES processes); NNACCEL_FUZZ_SEED sets the seed.
  *
- * If the kernel has KCOV, a second test is guided by coverage: sequences of calls that reached new
- * code of the module are stored in a corpus and mutated. NNACCEL_FUZZ_CALLS sets the number of
- * calls of the guided test. NNACCEL_FUZZ_CORPUS is a file with initial sequences of calls. The
- * guided test writes the corpus and the covered addresses to the directory NNACCEL_OUT, for
- * scripts/coverage.
+ * If the kernel has KCOV, a second test is guided by coverage: sequences of calls that reach new
+ * code of the module are stored and mutated. NNACCEL_FUZZ_CALLS sets the number of calls of the
+ * guided test. NNACCEL_FUZZ_CORPUS is a file with initial sequences of calls. The guided test
+ * writes the corpus and the covered addresses to the directory NNACCEL_OUT, for scripts/coverage.
  */
 #include <fcntl.h>
 #include <poll.h>

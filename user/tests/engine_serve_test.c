@@ -740,8 +740,8 @@ static void test_prepare(void **state)
 	assert_string_equal(kernel.messages[0], "it fails");
 	engine_state.status = NN_OK;
 	/*
-	 * The server rejects a model if a pool of the model cannot be mapped, or if a pool's memory
-	 * is lost before the server reads the memory.
+	 * The server rejects a model if one of its pools cannot be mapped, or is lost before the
+	 * server reads the pool.
 	 */
 	grants[2].length = INT64_MAX / 2;
 	head.wire_length = write_pools(grants + 1, 0);
@@ -863,8 +863,8 @@ static void test_execute(void **state)
 	assert_int_equal(engine_state.dim, 2);
 	assert_true(numbers[6] == 4 && numbers[7] == 8);
 	/*
-	 * The server prefers the engine's device time to the time that the server measured, and
-	 * sends the time to the kernel even if the client does not request times.
+	 * The server prefers the engine's device time to its own measurement, and sends the time to
+	 * the kernel even if the client does not request times.
 	 */
 	engine_state.device_ns = UINT64_C(5) << 40;
 	assert_int_equal(ask(&head, &memory_grant, args, NULL), NNACCEL_STATUS_NONE);

@@ -353,8 +353,8 @@ struct looping {
 };
 
 /*
- * Executes a WHILE loop that counts up to the third number of the memory, and stores the results of
- * the loop as the fourth and fifth number.
+ * Executes a WHILE loop that counts up to the third number of the memory, and stores two results
+ * after this number.
  */
 static void *loop_main(void *arg)
 {

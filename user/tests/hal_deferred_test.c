@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests cache entries that are saved while the model is in use: after the model's first execution
- * if the engine defers compiling (nnacceld --lazy), and again after many executions. The test needs
- * /dev/nnaccel and a running nnacceld, with or without --lazy.
+ * Tests cache entries that are saved after a model's first execution if the engine defers compiling
+ * (nnacceld --lazy), and again after many executions. The test needs /dev/nnaccel and a running
+ * nnacceld, with or without --lazy.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the compilation cache for models with extensions. The test checks entries in files and in
- * the engine's own cache, which clients may use an entry, and the effect of changed and missing
+ * the engine's own cache, clients' access to entries, and the effect of changed and missing
  * plug-ins. This test needs the same devices and plug-ins as the test hal_extension_test. Before
  * the parts "changed" and "removed" of this test, scripts/guest/extensions restarts nnacceld with
  * other plug-ins.

@@ -11,7 +11,7 @@
 
 /*
  * Marks the range of system calls at which the child may be killed; the child calls killing_mark()
- * before the first call and after the last call of the range.
+ * before and after the range.
  */
 void killing_mark(void);
 

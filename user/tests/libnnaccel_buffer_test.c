@@ -378,8 +378,8 @@ static bool answer_execution(unsigned long request, void *arg, int *result)
 }
 
 /*
- * An input gets the shape of the buffer that is the input; a buffer that is an output gets the
- * shape that the kernel returns.
+ * An input gets the shape of its buffer; a buffer that is an output gets the shape that the kernel
+ * returns.
  */
 static void test_arguments(void **state)
 {
@@ -453,7 +453,7 @@ static void test_arguments(void **state)
 
 /*
  * If a buffer is too small for an output of unknown size, the library enlarges the buffer to the
- * size that the engine reports, and repeats the execution once.
+ * size that the engine reports, and executes once more.
  */
 static void test_outputs_grow(void **state)
 {

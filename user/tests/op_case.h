@@ -119,8 +119,8 @@ static inline void oc_quantise(struct op_case *c, float scale, int32_t zero_poin
 static inline enum nn_status oc_check(struct op_case *c)
 {
 	/*
-	 * An invalid index follows the last input and the last output, so that tests detect if an
-	 * operation reads beyond the list of inputs or outputs.
+	 * An invalid index follows the last input and the last output, so that tests detect an
+	 * operation that reads beyond a list.
 	 */
 	uint32_t indices[OC_OPERANDS + 2];
 	struct nn_scope scope = {
@@ -190,11 +190,11 @@ static inline const struct nn_tensor *oc_result(const struct op_case *c, uint32_
 
 /*
  * The signature of an operation as text: spaces separate operands, and '>' comes before the
- * outputs. A tensor is a letter for its type and a digit for its rank: f float32, h float16, u and
- * s 8-bit asymmetric unsigned and signed, q 8-bit symmetric, p 8-bit symmetric per channel (with
- * the channel's dimension after the rank), a and y 16-bit asymmetric and symmetric, w int32, t
- * bool8. A scalar operand is a capital letter, namely F (float32), H (float16), I (int32) or B
- * (bool).
+ * outputs. A tensor is a letter for its type and a digit for its rank. The letter is f (float32), h
+ * (float16), u or s (8-bit asymmetric, unsigned or signed), q (8-bit symmetric), p (8-bit symmetric
+ * per channel), a or y (16-bit asymmetric or symmetric), w (int32) or t (bool8). With p, the
+ * channel's dimension follows the rank. A scalar operand is a capital letter, namely F (float32), H
+ * (float16), I (int32) or B (bool).
  */
 struct oc_signature {
 	const char *op;

@@ -584,7 +584,7 @@ static void test_reshape_of_arguments(void **state)
 
 /*
  * If an operation's result is two outputs of the model, one step writes the first output, and
- * another step copies the first output to the second output.
+ * another step copies it to the second output.
  */
 static void test_reshape_to_two_outputs(void **state)
 {

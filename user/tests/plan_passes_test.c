@@ -25,9 +25,9 @@
 
 /*
  * A test case has a model as text. An operation in a model's text is two words: the operation's
- * name, and letters for the tensors that the operation reads and for the tensor that it writes. A
- * letter stands for a tensor: x is the input of the model; k, w and v are weights, of which k is a
- * constant. All letters except k, v, w and x are images of [1, 2, 2, 2].
+ * name, and letters for the tensors that the operation reads and writes. A letter stands for a
+ * tensor: x is the input of the model; k, w and v are weights, of which k is a constant. All
+ * letters except k, v, w and x are images of [1, 2, 2, 2].
  */
 struct pass_case {
 	const char *model;

@@ -125,7 +125,7 @@ static uint64_t threads_are_late(uint32_t run, uint32_t step, uint32_t threads, 
 }
 
 /*
- * Steps 0 and 1 are faster on one thread, but other programs interrupt two executions: the longer
+ * Steps 0 and 1 are faster on one thread. Other programs interrupt two executions; the longer
  * interruption comes first in step 1, and last in step 0.
  */
 static uint64_t interrupted(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fake accelerator for tests of libneuralnetworks; the accelerator replaces libnnaccel, can only
- * add floats, and is absent, fails or dies on a test's demand. Only one file of a test may include
+ * A fake accelerator for tests of libneuralnetworks. The accelerator replaces libnnaccel, adds only
+ * floats, and is absent, fails or dies on a test's demand. Only one file of a test may include
  * runtime_fake_accel.h.
  */
 #ifndef NN_TESTS_RUNTIME_FAKE_ACCEL_H

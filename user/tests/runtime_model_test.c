@@ -704,8 +704,8 @@ static void test_extensions(void **state)
 }
 
 /*
- * A program can use the project's own extension even if no device has the extension, and even if
- * the program is not on the list of allowed programs.
+ * A program can use the project's own extension even if no device has the extension, and if the
+ * program is not on the list of allowed programs.
  */
 static void test_own_extension(void **state)
 {

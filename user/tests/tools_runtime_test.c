@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests how the tools use inference runtimes: how they choose a runtime by a model file's first
- * bytes, generate inputs, load libraries, and filter standard error. The test program imitates both
- * runtimes.
+ * Tests how the tools choose an inference runtime by a model file's first bytes, generate inputs,
+ * load libraries, and filter standard error. The test program imitates both runtimes.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -177,8 +177,8 @@ static void test_unaligned(void **state)
 }
 
 /*
- * Decodes a copy of a wire form; the copy's memory block has exactly the wire form's size, so that
- * a sanitizer detects an access beyond the copy.
+ * Decodes a copy of a wire form; the copy's memory has exactly the wire form's size, so that a
+ * sanitizer detects accesses beyond the copy.
  */
 static enum nn_status decode_copy(const uint8_t *wire, size_t size, struct nn_error *err)
 {

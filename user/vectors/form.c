@@ -10,9 +10,9 @@
  * number; a dimension is a sum of products of letters and numbers, and "a~" is sometimes 1. The
  * values "{a,1}" are the listed values, "<a" values less than a, "#" ascending values, "%" boxes,
  * and "+" positive values. The suffix "@scale,zero" sets an operand's quantisation, and the suffix
- * "!" makes the operand constant. The scalar "i:0|1" is an int32 with one of the two values; "b:"
- * is a bool, "f:" a float32, and "s:" a float16 if X is float16, otherwise a float32. The word "-"
- * is an omitted operand, and "-s16" an omitted operand of type s16.
+ * "!" makes the operand constant. The scalar "i:0|1" is an int32 with one of the two values, "b:" a
+ * bool, and "f:" a float32. The scalar "s:" is a float16 if X is float16, otherwise a float32. The
+ * word "-" is an omitted operand, and "-s16" an omitted operand of type s16.
  */
 #include <ctype.h>
 #include <string.h>

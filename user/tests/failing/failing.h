@@ -36,7 +36,7 @@ bool failing_open(const char *path);
 
 /*
  * Makes allocations of this program, which belongs to the engine, fail as the file at `path` says.
- * failing_obey() does nothing if the file at `path` does not exist.
+ * Nothing happens if the file at `path` does not exist.
  */
 void failing_obey(enum failing_who who, const char *path);
 

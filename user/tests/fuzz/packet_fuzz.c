@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzzes the data that the client or the worker of a burst reads from a ring: the lines of the
- * ring, and packets of requests and results in these lines. If a packet is accepted, encoding the
- * packet must restore the original bytes.
+ * Fuzzes the data that the client or the worker of a burst reads from a ring: lines, and packets of
+ * requests and results in the lines. If a packet is accepted, encoding the packet must restore the
+ * original bytes.
  */
 #include <stdint.h>
 #include <stdlib.h>
