@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzzes ioctls and mmap() with damaged structures, for every kind of file. Each call passes a
- * valid structure in which a few words are changed. While the kernel reads a structure, a separate
- * thread changes words of the structure. NNACCEL_FUZZ_SECONDS sets the test's duration (default
- * LIVES processes); NNACCEL_FUZZ_SEED sets the seed.
+ * Fuzzes ioctls and mmap() of every kind of the module's files with damaged structures. Each call
+ * passes a valid structure in which a few words are changed. While the kernel reads a structure, a
+ * separate thread changes words of the structure. NNACCEL_FUZZ_SECONDS sets the test's duration
+ * (default LIVES processes); NNACCEL_FUZZ_SEED sets the seed.
  *
  * If the kernel has KCOV, a second test is guided by coverage: sequences of calls that reach new
  * code of the module are stored and mutated. NNACCEL_FUZZ_CALLS sets the number of calls of the

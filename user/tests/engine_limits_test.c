@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the limits of workers: each user's share, the back-off after crashes, and the order of
- * waiting contexts. The test passes the current time to the limits.
+ * waiting contexts. The test sets the time that the tested functions get.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -46,7 +46,7 @@
 #define CHAIN		1000	/* number of operations of the large model */
 #define BIT_STEP	how_often(1, 151)	/* distance between two flipped bits; odd */
 #define SAMPLE		how_often(1000, 15)	/* number of flipped bits in the large entry */
-#define KEEPER_LIFE_S	11	/* a dead keeper that lived this long is replaced at once */
+#define KEEPER_LIFE_S	11	/* minimum life in s of a keeper that is replaced at once */
 
 /* ---- saving and loading ---- */
 

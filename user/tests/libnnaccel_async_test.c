@@ -503,7 +503,7 @@ static void test_submissions(void **state)
 	static const struct {
 		int res;
 		uint32_t out_status;
-		bool was_past;		/* the deadline has passed when the test submits */
+		bool was_past;		/* set if the deadline has passed when the test submits */
 		enum nn_status status;
 	} cases[] = {
 		{ 0, 0, false, NN_OK },

@@ -963,7 +963,7 @@ static void test_fallbacks(void **unused)
 {
 	static const struct {
 		const char *name;
-		int runs, compilations;	/* failing runs and compilations by part */
+		int runs, compilations;	/* numbers of failing runs and compilations of each part */
 		int result;
 		const char *option;
 		enum nna_log_level level;

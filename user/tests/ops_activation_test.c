@@ -394,7 +394,7 @@ static void exact_softmax(const uint8_t *in, uint8_t *out, uint32_t count, uint3
 			    nn_quant_exp_negative(nn_srdhm(d * (1 << m.shift), m.value), 5);
 			if (!pass)
 				sum += (uint32_t)nn_rdp(e, 12);
-			else if (d >= least && headroom >= 4)	/* else `value` rounds to 0 */
+			else if (d >= least && headroom >= 4)	/* values that do not round to 0 */
 				value = nn_rdp(nn_srdhm(reciprocal, e), 12 - headroom + 31 - 8);
 			out[i * stride] = (uint8_t)((value > 255 ? 255 : value) ^ flip);
 		}

@@ -169,8 +169,8 @@ static void test_dot(void **state)
 }
 
 /*
- * The expected lines of some passes. The test does not compare numbers of packed bytes, because
- * these numbers depend on the machine.
+ * The expected lines of some passes in a dump. The test does not compare numbers of packed bytes,
+ * because these numbers depend on the machine.
  */
 static const struct {
 	const char *format;

@@ -173,8 +173,8 @@ static void test_reductions(void **state)
 #define PRODUCT_ROWS 7
 
 /*
- * Checks a product of the largest input bytes with weights. In each column, `large` groups of four
- * weights contain `first` followed by `second`.
+ * Checks a product of input bytes that are all 255 with weights. In each column, `large` groups of
+ * four weights contain `first` followed by `second`.
  */
 static void check_sums(const struct nn_isa *isa, const struct nn_gemm_config *config, int8_t first,
 		       int8_t second, size_t large)

@@ -30,7 +30,7 @@
 /* Says which calls of the imitated runtime fail, and which functions this runtime lacks. */
 static struct {
 	const char *version;
-	const char *missing;		/* name of a function of the runtime */
+	const char *missing;		/* name of a function that the runtime lacks */
 	bool no_table, fails_to_list, fails_to_register, fails_to_add, fails_to_copy, fails_to_choose;
 	int bad_sessions;		/* number of next sessions that fail */
 	bool no_plugin, no_symbol, no_delegate;

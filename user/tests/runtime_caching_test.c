@@ -390,8 +390,8 @@ static void other_data(void)
 }
 
 /*
- * Each case damages the cache entry. If an entry is damaged, the library compiles the model again,
- * and replaces the damaged entry.
+ * Each test case damages a cache entry. If an entry is damaged, the library compiles the model
+ * again, and replaces the damaged entry.
  */
 static void test_damaged(void **state)
 {

@@ -472,7 +472,7 @@ static void test_explain(void **state)
 
 static const struct {
 	struct output device[MOST_OUTPUTS], cpu[MOST_OUTPUTS];
-	unsigned int seed;		/* seed of the wrong input; 0: every input */
+	unsigned int seed;		/* seed of the input with wrong outputs; 0: every input */
 	const char *verdict;
 } compared[] = {
 	{ { FLOATS(1, 2, -4) }, { FLOATS(1, 2, -4) }, 0, SAME },

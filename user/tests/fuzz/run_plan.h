@@ -110,7 +110,7 @@ static void run_plan(const struct nn_plan *plan, uint8_t seed)
 	for (i = 0; i < s->num_inputs; i++)
 		if (!set_input(&s->operands[s->inputs[i]], arg_memory[i], &inputs[i]))
 			return;
-	/* Give outputs sometimes odd addresses or too few bytes. */
+	/* Sometimes give outputs odd addresses or too few bytes. */
 	for (i = 0; i < s->num_outputs; i++)
 		outputs[i] = (struct nn_arg){
 			.data = arg_memory[MAX_ARGS + i] + seed % 2,

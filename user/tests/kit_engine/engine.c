@@ -728,7 +728,7 @@ int main(int argc, char **argv)
 		engine.permissions = NNA_ENGINE_MAY_USE_DRIVERS;
 		/*
 		 * The test engine computes on the CPU, although the engine declares only_devices.
-		 * The CPUs of the test guests see what devices write to memory.
+		 * The CPUs of the tests' virtual machines see what devices write to memory.
 		 */
 		engine.only_devices = true;
 		engine.takes_fences = true;

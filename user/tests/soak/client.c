@@ -41,7 +41,7 @@
 #include "tests/soak/soak.h"
 
 #define ALIGN		64
-#define MODELS		4	/* number of models that a client prepares in one life */
+#define MODELS		4	/* number of models prepared until a client closes the device */
 #define MOST		400	/* maximum number of executions of one model */
 #define RATIOS		7	/* number of elements in the extension's model */
 #define KEPT		40	/* number of graphs that a caching client uses repeatedly */
