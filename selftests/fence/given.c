@@ -221,8 +221,8 @@ TEST_F(given, fences_of_memory)
 }
 
 /*
- * If the worker waits for the fences, the module does not know when the fences signalled, and does
- * not report the time since then.
+ * If the worker waits for the fences, the module does not know when the fences signalled, and
+ * reports no time since the signals.
  */
 TEST_F(given, measured)
 {

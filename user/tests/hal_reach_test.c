@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests each use of each kind of memory on the installed engine. When the program ends, it prints a
- * table of all pairs of a kind of memory and a use. If the engine cannot reach a kind of memory,
- * executions with the memory end with GENERAL_FAILURE, and the engine reports operations with the
- * memory as unsupported. The test needs /dev/nnaccel, a running nnacceld and root.
+ * Tests each use of each kind of memory on the installed engine. At its end, the program prints a
+ * table of the results for each kind of memory and each use. If the engine cannot reach a kind of
+ * memory, executions with the memory end with GENERAL_FAILURE, and the engine reports operations
+ * with the memory as unsupported. The test needs /dev/nnaccel, a running nnacceld and root.
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -33,9 +33,9 @@ unsigned int killing_run(const char *what, const char *folder, void (*prepare)(v
 #define KILLING_REFUSED 3
 
 /*
- * Like killing_run(), but system calls of the children fail as on a disk that is full, read-only or
- * broken. In failing_run(), each system call fails alone, then together with all later calls of the
- * same name. The child must either acknowledge and exit with 0, or exit with KILLING_REFUSED.
+ * failing_run() resembles killing_run(), but system calls of the children fail as on a disk that is
+ * full, read-only or broken. Each system call fails alone, then together with all later calls of
+ * the same name. The child must either acknowledge and exit with 0, or exit with KILLING_REFUSED.
  * Returns the number of children, or 0 if strace is missing.
  */
 unsigned int failing_run(const char *what, const char *folder, void (*prepare)(void),

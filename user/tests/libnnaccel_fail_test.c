@@ -474,7 +474,7 @@ static void test_extensions_again(void **state)
 	take_back();
 }
 
-/* The last requested execution. answer_execute() checks the execution's arguments and pools. */
+/* The last requested execution, whose arguments and pools answer_execute() checks. */
 static struct nnaccel_execute asked;
 
 static bool answer_execute(unsigned long request, void *arg, int *result)

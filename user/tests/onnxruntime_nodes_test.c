@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests the execution provider with small graphs; the test program imitates ONNX Runtime. The file
- * onnxruntime_nodes.def has the graphs, and the outputs or the reason of the rejection of each
- * graph.
+ * onnxruntime_nodes.def has the graphs, and for each graph the outputs, or the reason why the
+ * provider rejects the graph.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -481,8 +481,8 @@ static void hear_to(int saved[2], char *text, size_t size)
 /*
  * ONNX Runtime asks which nodes the plug-in claims in a node's inner graph, before it asks about
  * the main graph. The name of an inner graph differs from the main graph's name. The body of a loop
- * has inputs, so the plug-in does not claim the body. The plug-in claims parts of a branch that
- * have enough work and other names than the main graph.
+ * has inputs, so the plug-in does not claim the body. With ONNX Runtime 1.25 and later, the plug-in
+ * claims the parts of a branch that have enough work.
  */
 static void test_inner_graph(void **unused)
 {

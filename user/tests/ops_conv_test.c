@@ -133,8 +133,8 @@ static uint32_t any_below(uint32_t n)
 }
 
 /*
- * out_size() returns the output's size on an axis. in_at() returns the input position that a filter
- * element `tap` reads for an output position.
+ * out_size() returns the output's size on an axis. The function in_at() returns the input position
+ * that a filter element `tap` reads for an output position.
  */
 static int32_t out_size(const struct shape *s, int axis, int32_t in, int32_t filter)
 {
@@ -163,8 +163,8 @@ static size_t at4(bool nchw, const uint32_t *hwc, uint32_t n, uint32_t y, uint32
 }
 
 /*
- * depth_of() returns the number of input channels that a filter reads. first_of() returns the first
- * input channel that output channel `k` reads.
+ * depth_of() returns the number of input channels that a filter reads. The function first_of()
+ * returns the first input channel that output channel `k` reads.
  */
 static uint32_t depth_of(const struct shape *s)
 {

@@ -470,9 +470,9 @@ static void test_comparisons(void **state)
 		{ "LESS", 1, 0, 0 },  { "GREATER_EQUAL", 0, 1, 1 }, { "LESS_EQUAL", 1, 1, 0 },
 	};
 	/*
-	 * Comparisons compare real values: element 0 of `a` is less than, element 1 equal to, and
-	 * element 2 greater than that of `b`. The int8 operands have the scales 0.5 and 0.25, and
-	 * the zero points 1 and -1.
+	 * Comparisons compare real values. Element 0 of `a` is less than element 0 of `b`, the
+	 * elements 1 are equal, and element 2 of `a` is greater. The int8 operands have the scales
+	 * 0.5 and 0.25, and the zero points 1 and -1.
 	 */
 	static const float a[] = { -1, 2, 3 }, b[] = { 1, 2, -3 };
 	static const int32_t ints_a[] = { INT32_MIN, 2, 3 }, ints_b[] = { INT32_MAX, 2, -3 };

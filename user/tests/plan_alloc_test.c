@@ -249,8 +249,8 @@ static void test_unknown_shapes(void **state)
 	dims[1] = 8;
 	assert_no_calls();
 	/*
-	 * The executions use SECTION_PLANS shapes in turn, because a section can keep so many
-	 * plans.
+	 * The executions use SECTION_PLANS shapes in turn, because a section keeps at most
+	 * SECTION_PLANS plans.
 	 */
 	shapes_in_turn = SECTION_PLANS;
 	assert_no_calls();

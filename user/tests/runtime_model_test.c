@@ -643,8 +643,8 @@ static void test_supported(void **state)
 }
 
 /*
- * The runtime reports the support of operations in the order of their addition, not of their
- * execution.
+ * The runtime reports the support of operations in the order in which the operations were added,
+ * not executed.
  */
 static void test_supported_order(void **state)
 {

@@ -412,7 +412,7 @@ static void run_with_fallback(void)
 
 /*
  * The test cases, and the expected numbers of events in each case's trace; run_on_device() executes
- * three times.
+ * the model three times.
  */
 static const struct {
 	const char *name;

@@ -1626,7 +1626,7 @@ static void test_random_nodes(void **state)
 			append(&w->inputs[n], any(8) ? (int)any(8) : -1);
 		for (uint32_t i = any(3); i; i--)
 			append(&w->outputs[n], (int)any(8));
-		/* Make random parameters of the node in which each byte is a valid bool. */
+		/* Make random parameters of the node; each byte is a valid bool. */
 		for (int i = 0; i < 16; i++)
 			w->params[n][i] = any(6) ? (int)any(2) : (int)(any(2) << 24 | any(2) << 8);
 		if (!any(16))

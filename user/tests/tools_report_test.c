@@ -1021,8 +1021,8 @@ static void test_cdi(void **state)
 	assert_true(size > 0);
 	self[size] = '\0';
 	/*
-	 * The test program has the functions of all libraries, so `nnaccel cdi` finds the path of
-	 * the test program.
+	 * The test program has the functions of all libraries, so `nnaccel cdi` finds the test
+	 * program's path for each library.
 	 */
 	n = snprintf(expected, sizeof(expected), "%s",
 "{\n"

@@ -87,7 +87,7 @@ static void damage(struct nn_plan_image *image, const struct program *p)
 
 /*
  * Makes the header of a damaged plan consistent with the damaged plan, as an attacker would. If the
- * headers were left wrong, loading would reject most damaged plans early.
+ * header were left unchanged, loading would reject most damaged plans early.
  */
 static void mend_header(struct nn_plan_image *image, const void *data)
 {

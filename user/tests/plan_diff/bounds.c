@@ -35,8 +35,8 @@ static bool fill_nothing(void *state, struct nn_ready *ready)
 }
 
 /*
- * Returns whether the rules of the kernel's fields accept the step's words. takes() does not call
- * the kernel's complete().
+ * Returns whether the rules of the kernel's fields accept the step's words. The function does not
+ * call the kernel's complete().
  */
 static bool takes(struct tried *t, const struct nn_bounds *bounds)
 {

@@ -81,8 +81,8 @@ bool kills_step(const pid_t *clients, unsigned long long executions);
 bool kills_ended(pid_t pid, int status, unsigned long long executions);
 
 /*
- * kills_starting() returns whether the start command is running. kills_done() returns whether all
- * wanted kills have happened.
+ * kills_starting() returns whether the start command is running. The function kills_done() returns
+ * whether all wanted kills have happened.
  */
 bool kills_starting(void);
 bool kills_done(void);

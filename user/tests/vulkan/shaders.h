@@ -319,8 +319,8 @@ static void play_gather(void)
 /* ---- Products and windows ---- */
 
 /*
- * left() returns an element of the image minus the image's zero point. right() returns an element
- * of the filter minus the filter's zero point.
+ * left() returns an element of the image minus the image's zero point. The function right() returns
+ * an element of the filter minus the filter's zero point.
  */
 static double left(const struct window_params *p, int64_t image, int64_t at)
 {
