@@ -407,8 +407,8 @@ enum stage { WAITING, QUEUED, FETCHED, NUM_STAGES };
 static const char *const stage_names[] = { "waiting", "queued", "fetched" };
 
 /*
- * Starts an execution and brings the execution to @stage. @gate gets the file of the dependency for
- * which the execution waits, or -1.
+ * Starts an execution and brings the execution to @stage. Stores in *@gate the file of the
+ * dependency for which the execution waits, or -1.
  */
 static int start_at(FIXTURE_DATA(depend) *self, enum stage stage, int *gate)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executions whose worker waits for the fences of hardware (NNACCEL_ATTACH_FENCES). If an execution
- * depends on another execution, the module, not the worker, waits for the other execution's end.
+ * Tests executions whose worker waits for fences of hardware (NNACCEL_ATTACH_FENCES). If an
+ * execution depends on another execution, the module, not the worker, waits for the other
+ * execution's end.
  */
 #include <fcntl.h>
 #include <sys/ioctl.h>

@@ -30,7 +30,7 @@
 
 static char folder[64];
 static struct keeper keeper;
-/* The keeper process also runs the test's program. */
+/* The keeper's program is the test's own program. */
 static struct keeper_options options = {
 	.plans = { 1 << 20, 1 << 20 }, .log_level = LOG_INFO, .program = "/proc/self/exe",
 	.engine = "test", .identity = "library 1",

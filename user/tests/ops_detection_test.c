@@ -290,7 +290,7 @@ static void test_many_samples(void **state)
 /* ---- Several channels ---- */
 
 #define SIDE 7
-#define CHANNELS 70		/* more than a block's channels, and not a multiple of a block */
+#define CHANNELS 70		/* more than one block of channels, but no whole number of blocks */
 
 static int32_t channel_type;
 

@@ -180,8 +180,8 @@ static const float mixed_right[] = {
 };
 
 /*
- * Builds out[1,3,1,2] = x[1,3,1,2] times a matrix of weights, plus {3, 8}, each channel times 1.
- * Each step of the model's plan has a kernel that can be saved.
+ * Builds a CONV_2D of x[1,3,1,2] with a matrix of weights, an ADD of {3, 8}, and a
+ * DEPTHWISE_CONV_2D with ones. Each step of the model's plan has a kernel that can be saved.
  */
 static void build_serialised(void)
 {

@@ -172,7 +172,7 @@ static void build_padded(int32_t code, float value, bool nchw, bool relu)
 		in[count++] = mb_int32(&built, 1);
 	/*
 	 * This DYNAMIC_CONV_2D has two more scalars than CONV_2D: the number of groups (4), and the
-	 * form 0, with one scale for the whole input.
+	 * form 0 (one scale for the whole input).
 	 */
 	if (code == NN_OP_DYNAMIC_CONV_2D) {
 		in[count++] = mb_int32(&built, 4);

@@ -187,8 +187,8 @@ static void test_proposes_nothing(void **state)
 }
 
 /*
- * Other programs that used the CPUs disturbed the first tuning, and the third tuning after a
- * restart.
+ * A later tuning replaces the threads that an earlier tuning chose, even in a loaded plan, because
+ * other programs may have disturbed the earlier tuning.
  */
 static void test_tunes_again(void **state)
 {

@@ -277,7 +277,9 @@ static void test_limits_arrive(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The runtime passes an omitted argument to the device only as an argument without a value. */
+/*
+ * For an omitted argument, the runtime sets only has_no_value in the argument that the device gets.
+ */
 static void test_omitted_argument(void **state)
 {
 	static const struct nna_argument none = { .has_no_value = true };

@@ -77,8 +77,8 @@ static ANeuralNetworksOperationType operation_type(ANeuralNetworksModel *model, 
 }
 
 /*
- * Makes a model with the operands 0 the count, 1 the numbers (also an output), 2 the numbers'
- * ratios, 3 ones, 4 no activation, 5 the sum.
+ * Makes a model with six operands: the count (0), the numbers (1, also an output), the numbers'
+ * ratios (2), ones (3), no activation (4), and the sum (5).
  */
 static ANeuralNetworksModel *golden_model(const void *data, size_t length)
 {

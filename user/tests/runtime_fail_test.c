@@ -437,7 +437,7 @@ static unsigned int fail_each(const struct run *run, bool lasting)
 		}
 		/*
 		 * The memory in use may grow once, when the CPU replaces the device for the first
-		 * time. If the memory in use grows twice, the library leaks memory.
+		 * time. If the memory in use grows a second time, the library leaks memory.
 		 */
 		if (has_grown)
 			fail_msg("%s: allocation %u: not given back: %s", run->name, number,

@@ -129,7 +129,7 @@ struct add_models {
 	ANeuralNetworksModel *model;
 	ANeuralNetworksModel *open_model;
 	ANeuralNetworksCompilation *compilation;	/* model, compiled for the CPU by name */
-	ANeuralNetworksCompilation *open;		/* open_model, compiled for CPU or all */
+	ANeuralNetworksCompilation *open;		/* open_model for the CPU or all devices */
 };
 
 static inline void add_models_init(struct add_models *m, bool open_by_name)

@@ -416,7 +416,7 @@ static void test_engine_is_restarted(void **state)
 	nna_log_set(take_line, NULL, NNA_LOG_ERROR);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		accel.worker++;
-		/* The execution and the first search of the waiting execution find no engine. */
+		/* Two calls find no engine: the execution and its first search for an engine. */
 		accel.offline_looks = 2;
 		accel.execute_status = cases[i].status;
 		accel.executed = 0;

@@ -363,7 +363,7 @@ static struct {
 	int other, vivid, streaming;	/* file of each camera; set if a camera streams */
 	int buffers[BUFFERS];
 	uint32_t queue[BUFFERS], queued;
-	int patterns, movement;		/* changes of the test pattern, and its last movement */
+	int patterns, movement;		/* number of test patterns set, and last movement set */
 	bool has_no_frame, has_no_numbers, is_mapped, has_no_io;
 	int64_t moved;			/* value in /proc/self/io; a read adds half of the value */
 } camera;

@@ -141,7 +141,7 @@ enum nn_status __wrap_nna_engine_store_put(const void *key, size_t key_size, con
 /* ---- A client's memory ---- */
 
 static struct {
-	struct nna_engine_region region;	/* with base NULL, arguments are image copies */
+	struct nna_engine_region region;	/* base NULL: arguments are copies of images */
 	int file;				/* dma-buf of the region, or -1 */
 } client = { .file = -1 };
 
@@ -581,7 +581,8 @@ static void test_refused(void **unused)
 /* ---- Products of floats that are quantised when they run ---- */
 
 /*
- * Returns true if the GPU supports the model. The engine may refuse only a form that needs float64.
+ * Returns true if the GPU supports the model. The engine may refuse a model only because shaders
+ * lack float64.
  */
 static bool is_exact(void)
 {

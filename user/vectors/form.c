@@ -8,11 +8,11 @@
  * for a bias, R for boxes, A for anchors, and U for uint8 weights. The type "=" or "=1" is the type
  * of input 0 or 1, and "f32|f16" is one of the two types. Each letter in a dimension is a random
  * number; a dimension is a sum of products of letters and numbers, and "a~" is sometimes 1. The
- * values "{a,1}" are the listed values, "<a" values less than a, "#" ascending values, "%" boxes,
- * and "+" positive values. The suffix "@scale,zero" sets an operand's quantisation, and the suffix
- * "!" makes the operand constant. The scalar "i:0|1" is an int32 with one of the two values, "b:" a
- * bool, and "f:" a float32. The scalar "s:" is a float16 if X is float16, otherwise a float32. The
- * word "-" is an omitted operand, and "-s16" an omitted operand of type s16.
+ * values "{a,1}" are the numbers a and 1, "<a" numbers less than a, "#" ascending numbers, "%"
+ * boxes, and "+" positive numbers. The suffix "@scale,zero" sets an operand's quantisation, and the
+ * suffix "!" makes the operand constant. The scalar "i:0|1" is an int32 with one of the two values,
+ * "b:" a bool, and "f:" a float32. The scalar "s:" is a float16 if X is float16, otherwise a
+ * float32. The word "-" is an omitted operand, and "-s16" an omitted operand of type s16.
  */
 #include <ctype.h>
 #include <string.h>
@@ -308,8 +308,8 @@ bool form_is_large;
 bool form_is_plain;
 
 /*
- * Decides whether an operand is constant. Constant are operands with listed values or "!", operands
- * of type C or U, most filters and biases, at least half of the determining operands (see
+ * Decides whether an operand is constant. The constants are operands with listed values or "!",
+ * operands of type C or U, most filters and biases, at least half of the determining operands (see
  * ops/op.h), and a third of all other operands. If form_is_large is set, no operand of type X is
  * constant.
  */

@@ -288,8 +288,8 @@ static void write_at(struct nna_engine_execution *execution, const struct nn_arg
 }
 
 /*
- * Replaces an input, the weights, by the weights of the model's first execution since another model
- * was executed.
+ * Makes an execution read old weights: the weights that the input had when the model was first
+ * executed after another model.
  */
 static void keep_weights(const void *prepared, struct nn_arg *in)
 {

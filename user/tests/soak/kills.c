@@ -19,8 +19,8 @@
 #define NEVER_NS	(120 * NS_PER_S)
 
 /*
- * The kinds of processes that the soak kills. Clients have no process name, and are killed by their
- * process id.
+ * The kinds of processes that the soak kills. The soak finds clients by process id, because clients
+ * have no process name.
  */
 enum { KEEPER, WORKER, CLIENT, BROKER, PARTS };
 static const struct {
@@ -139,7 +139,7 @@ static unsigned int least_kills(void)
 
 /*
  * If options.wanted is set, decides whether to kill the broker now. Keepers, workers and clients
- * are killed as often as the broker. Returns false if the engine no longer serves.
+ * are killed as often as the broker. Returns false if the engine no longer serves clients.
  */
 static bool count_brokers(uint64_t now, unsigned long long executions)
 {

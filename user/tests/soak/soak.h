@@ -70,7 +70,7 @@ void kills_begin(const struct kills_options *options);
 /*
  * Kills a process of the engine or a client if the next kill is due. The array `clients` has the
  * process id of each kind of client, or 0 if no client of the kind runs. Returns false if the
- * engine no longer serves.
+ * engine no longer serves clients.
  */
 bool kills_step(const pid_t *clients, unsigned long long executions);
 

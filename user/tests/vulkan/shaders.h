@@ -672,8 +672,8 @@ static void play_range(void)
 }
 
 /*
- * Quantises like ONNX's DynamicQuantizeLinear if the shader's constant 1 is set, otherwise like
- * TensorFlow Lite's symmetric rows.
+ * Quantises like ONNX's DynamicQuantizeLinear if the shader's constant 1 is set, otherwise each row
+ * symmetrically like TensorFlow Lite.
  */
 static void play_quantise(void)
 {
