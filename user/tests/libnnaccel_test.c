@@ -4,6 +4,8 @@
  * The replaced ioctl() checks each request, and can return any answer and any errno.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <float.h>
@@ -216,6 +218,73 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 	return do_request(request, arg);
 }
 
+/* ---- sysfs ---- */
+
+#define CLASS "/sys/class/nnaccel"
+
+/* The entries of the folder CLASS, in no order; an attribute that is NULL has no file. */
+static const struct {
+	const char *node, *name, *version, *type, *state;
+} entries[] = {
+	{ "nnaccel93", "tpu\n", "v2\n", "accelerator\n", "ready\n" },
+	{ "other", "gpu\n", "v1\n", "gpu\n", "ready\n" },
+	{ "nnaccel9", "\n", "v1", "cpu\n", "reads\n" },
+	{ "nnaccel95", "gpu\n", "", "quantum\n", "ready\n" },
+	{ "nnaccel94", "another\n", NULL, "other\n", NULL },
+	{ "nnaccel96", "gpu\n", "v3\n", "gpu\n", "ready" },
+};
+
+#define NUM_ENTRIES (sizeof(entries) / sizeof(entries[0]))
+
+__attribute__((visibility("default")))
+int scandir(const char *path, struct dirent ***names, int (*filter)(const struct dirent *),
+	    int (*compare)(const struct dirent **, const struct dirent **))
+{
+	int count = 0, at;
+
+	assert_string_equal(path, CLASS);
+	*names = calloc(NUM_ENTRIES, sizeof(**names));
+	assert_non_null(*names);
+	for (size_t i = 0; i < NUM_ENTRIES; i++) {
+		struct dirent *name = calloc(1, sizeof(*name));
+
+		assert_non_null(name);
+		strcpy(name->d_name, entries[i].node);
+		if (!filter(name)) {
+			free(name);
+			continue;
+		}
+		for (at = count++; at; at--) {
+			const struct dirent *pair[] = { (*names)[at - 1], name };
+
+			if (compare(&pair[0], &pair[1]) < 0)
+				break;
+			(*names)[at] = (*names)[at - 1];
+		}
+		(*names)[at] = name;
+	}
+	return count;
+}
+
+__attribute__((visibility("default"))) FILE *fopen(const char *path, const char *mode)
+{
+	static FILE *(*real)(const char *, const char *);
+	char node[16], attribute[16];
+	const char *text = NULL;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "fopen");
+	if (sscanf(path, CLASS "/%15[^/]/%15s", node, attribute) != 2)
+		return real(path, mode);
+	for (size_t i = 0; i < NUM_ENTRIES; i++)
+		if (!strcmp(entries[i].node, node))
+			text = !strcmp(attribute, "name") ? entries[i].name :
+			       !strcmp(attribute, "version") ? entries[i].version :
+			       !strcmp(attribute, "type") ? entries[i].type :
+			       !strcmp(attribute, "state") ? entries[i].state : NULL;
+	return text ? fmemopen((void *)text, strlen(text) + !*text, mode) : NULL;
+}
+
 /* ---- what the tests share ---- */
 
 static struct nna_device *device;
@@ -339,6 +408,45 @@ static void test_open_refusals(void **state)
 	kernel.abi = NNACCEL_ABI_VERSION - 1;
 	assert_int_equal(nna_device_open("/dev/null", &d, &err), NN_DEVICE_UNAVAILABLE);
 	assert_non_null(strstr(err.message, "upgrade the module"));
+}
+
+static void test_list(void **state)
+{
+	static const struct nna_device_entry wanted[] = {
+		{ "/dev/nnaccel9", "", "v1", NN_DEVICE_CPU, false },
+		{ "/dev/nnaccel93", "tpu", "v2", NN_DEVICE_ACCELERATOR, true },
+		{ "/dev/nnaccel94", "another", "", NN_DEVICE_OTHER, false },
+		{ "/dev/nnaccel95", "gpu", "", 0, true },
+		{ "/dev/nnaccel96", "gpu", "v3", NN_DEVICE_GPU, true },
+	};
+	struct nna_device_entry list[6];
+	uint32_t count = 6;
+	struct nna_device *d;
+
+	(void)state;
+	assert_int_equal(nna_device_list(list, sizeof(list[0]), &count, &err), NN_OK);
+	assert_int_equal(count, 5);
+	for (int i = 0; i < 5; i++) {
+		assert_string_equal(list[i].path, wanted[i].path);
+		assert_string_equal(list[i].name, wanted[i].name);
+		assert_string_equal(list[i].version, wanted[i].version);
+		assert_int_equal(list[i].type, wanted[i].type);
+		assert_int_equal(list[i].is_ready, wanted[i].is_ready);
+	}
+	/* An array that is too small gets the first devices, and the number of all. */
+	memset(list, 0x5a, sizeof(list));
+	count = 1;
+	assert_int_equal(nna_device_list(list, sizeof(list[0]), &count, &err), NN_OK);
+	assert_int_equal(count, 5);
+	assert_string_equal(list[0].path, "/dev/nnaccel9");
+	assert_int_equal(list[1].path[0], 0x5a);
+
+	assert_int_equal(nna_device_open_by_name("nobody", &d, &err), NN_DEVICE_UNAVAILABLE);
+	assert_non_null(strstr(err.message, "no device is named nobody"));
+	assert_int_equal(nna_device_open_by_name("", &d, &err), NN_DEVICE_UNAVAILABLE);
+	assert_non_null(strstr(err.message, "no device is named"));
+	assert_int_equal(nna_device_open_by_name("gpu", &d, &err), NN_DEVICE_UNAVAILABLE);
+	assert_non_null(strstr(err.message, "/dev/nnaccel95"));
 }
 
 static void test_device_status(void **state)
@@ -1113,6 +1221,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_open_refusals),
+		TEST(test_list),
 		TEST(test_device_status),
 		TEST(test_info_is_asked_once),
 		TEST(test_info_of_another_engine),
