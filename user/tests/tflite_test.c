@@ -98,6 +98,7 @@ static void test_options(void **state)
  * TensorFlow Lite computes.
  */
 static int num_invoked;
+static int num_compiled;		/* number of models that were compiled for the device */
 static int32_t nnapi_refused_type = -1;
 static bool is_blind;			/* true: RESHAPE gets its shape only in the run */
 
@@ -313,13 +314,19 @@ static void test_late_nodes_that_are_refused(void **state)
 	for (int mask = 2; mask < 16; mask += 2)
 		for (int by_nnapi = 0; by_nnapi < 2; by_nnapi++) {
 			const int refused = __builtin_popcount((unsigned int)mask);
+			/* Nodes that follow each other on the device are one model. */
+			const int accepted = 15 & ~mask;
+			const int models = __builtin_popcount((unsigned int)(accepted & ~(accepted << 1)));
 			struct world *w = take_reshaped(d, reshaped_and_more(
 				mask, by_nnapi ? TANH : L2_NORMALIZATION, TFL_ACT_RELU));
 
 			nnapi_refused_type = by_nnapi ? ANEURALNETWORKS_TANH : -1;
+			num_compiled = 0;
 			run_reshaped(w, 3, 4, refused);
+			assert_int_equal(num_compiled, models);
 			run_reshaped(w, 3, 4, refused);
 			run_reshaped(w, 6, 2, refused);
+			assert_int_equal(num_compiled, 2 * models);
 			nnapi_refused_type = -1;
 			destroy(w);
 		}
@@ -612,6 +619,7 @@ int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
 	int (*next)(ANeuralNetworksCompilation *);
 
 	*(void **)&next = dlsym(RTLD_NEXT, __func__);
+	num_compiled++;
 	return nnapi.compiled ? nnapi.compiled : next(compilation);
 }
 
@@ -628,6 +636,31 @@ static void test_late_shape_without_elements(void **state)
 	run_reshaped(w, 3, 4, 0);
 	assert_int_equal(nnapi.operations, 2);
 	destroy(w);
+	tflite_plugin_destroy_delegate(d);
+}
+
+/*
+ * If the compilation fails, the delegate asks for each node whether the device supports it. It
+ * divides a partition at a refused node, but not if the device does not answer.
+ */
+static void test_late_compilation_fails(void **state)
+{
+	struct tfl_delegate *d = delegate();
+
+	(void)state;
+	for (int answers = 0; answers < 2; answers++) {
+		struct world *w = take_reshaped(d, reshaped());
+
+		nnapi.compiled = ANEURALNETWORKS_OP_FAILED;
+		nnapi.result = answers ? 0 : ANEURALNETWORKS_OP_FAILED;
+		nnapi.refused = 0;
+		num_compiled = 0;
+		run_reshaped(w, 3, 4, 2);
+		assert_int_equal(num_compiled, answers ? 3 : 1);
+		nnapi.compiled = nnapi.result = 0;
+		nnapi.refused = -1;
+		destroy(w);
+	}
 	tflite_plugin_destroy_delegate(d);
 }
 
@@ -1651,7 +1684,8 @@ static void test_nothing_is_left(void **state)
 	static void (*const again[])(void **) = {
 		test_options, test_calls, test_failures, test_wrong_options,
 		test_wrong_option_without_reporter, test_whole_graph, test_bad_shape_between,
-		test_compilation_fails, test_refusals, test_max_partitions, test_usual_work, test_constants_of_file, test_tensor_without_data,
+		test_late_compilation_fails, test_compilation_fails, test_refusals, test_max_partitions,
+		test_usual_work, test_constants_of_file, test_tensor_without_data,
 		test_buffers, test_cached_outputs, test_wrong_runtime, test_shapes_from_shapes, test_wide_places, test_operation_of_mediapipe,
 		test_shapes_of_values, test_shapes_that_change_often, test_late_nodes_that_are_refused,
 	};
@@ -1684,6 +1718,7 @@ int main(void)
 		cmocka_unit_test(test_report),
 		cmocka_unit_test(test_wrong_tensors),
 		cmocka_unit_test(test_bad_shape_between),
+		cmocka_unit_test(test_late_compilation_fails),
 		cmocka_unit_test(test_compilation_fails),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_max_partitions),
