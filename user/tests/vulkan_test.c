@@ -799,6 +799,8 @@ static void test_shared_memory(void **unused)
 	assert_int_equal(facts.dispatches, 6);
 	assert_int_equal(facts.unshared, 7 * 512);
 	assert_int_equal(facts.temporaries, 2 * 512);
+	/* The memory for the first input begins at byte 256, and that for the output follows. */
+	assert_int_equal(facts.staging, 256 + 2 * 512);
 	check_against_plan(p);
 	prepared_release(p);
 }
