@@ -207,6 +207,16 @@ static bool is_alike(const struct nn_subgraph *a, const struct nn_subgraph *b)
 	return true;
 }
 
+static bool has_weights(const struct nn_model *model)
+{
+	const struct nn_subgraph *main = &model->subgraphs[0];
+
+	for (uint32_t i = 0; i < main->num_operands; i++)
+		if (main->operands[i].type == NN_TENSOR_FLOAT32 && nn_operand_value(model, &main->operands[i]))
+			return true;
+	return false;
+}
+
 static void faulty_release(const struct nna_engine *engine, void *prepared)
 {
 	const struct prepared *p = prepared;
@@ -471,7 +481,7 @@ static enum nn_status faulty_execute(const struct nna_engine *engine, void *prep
 		has_failed = false;
 		return nn_fail(err, NN_GENERAL_FAILURE, "the device is reset");
 	}
-	if (fault == MIXED_MODELS && last_prepared &&
+	if ((fault == MIXED_MODELS || (fault == MIXED_SCALARS && !has_weights(p->model))) && last_prepared &&
 	    is_alike(main, &last_prepared->model->subgraphs[0]))
 		p = last_prepared;
 	note_executed(prepared);
