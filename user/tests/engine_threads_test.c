@@ -71,6 +71,9 @@ static struct {
 	uint32_t statuses[DEFERRED + NUM_DEFERRED];	/* by cookie */
 	char message[NN_MESSAGE_SIZE];	/* error message of the last answer to a command */
 	int fence;			/* fence of the last answer to a command, or -1 */
+	/* If `watched` is not NULL, an answer to a command copies the engine's number there to `seen`. */
+	_Atomic(const float *) watched;
+	float seen;
 	struct nnaccel_session_grant_fd exported;	/* last ioctl() that exported a grant */
 	uint32_t num_fences;		/* number of fences on which executions depend */
 	uint32_t open_fences;		/* number of fences that can be opened */
@@ -120,6 +123,7 @@ static int commit(struct nnaccel_session_commit *c)
 		kernel.committed = c->cookie;
 		kernel.status = c->status;
 		kernel.statuses[c->cookie] = c->status;
+		kernel.seen = kernel.watched ? *kernel.watched : 0;
 		snprintf(kernel.message, sizeof(kernel.message), "%.*s", (int)c->message_size,
 			 (const char *)(uintptr_t)c->message);
 		kernel.fence = c->flags & NNACCEL_COMMIT_FENCE ? c->fence : -1;
@@ -1492,6 +1496,8 @@ static void test_overdue(void **state)
 	memory[0] = 21;
 	memory[1] = -1;
 	execute_command(2, deadline_ns);
+	await_true(&engine_state.executes);
+	kernel.watched = engine_state.base;
 	for (int i = 0; i < PATIENCE_MS && is_session(session); i++)
 		usleep(1000);
 	assert_int_equal(fstat(session, &st), 0);
@@ -1506,6 +1512,9 @@ static void test_overdue(void **state)
 	 * would kill the process.
 	 */
 	assert_int_equal(await_answer(2), NN_MISSED_DEADLINE_TRANSIENT);
+	/* The engine had lost the memory before the client, which may use the memory, was answered. */
+	assert_true(kernel.seen == 0);
+	kernel.watched = NULL;
 	assert_null(engine_state.forgotten);
 	engine_state.go_on = true;
 	await_end();
