@@ -246,6 +246,46 @@ TEST_F(access, of_commands_that_overlap_on_own_memory)
 	close(buffer);
 }
 
+/* Creates a burst and maps its status. */
+static const struct nnaccel_burst_status *status_of_burst(struct served *s, uint32_t pool)
+{
+	int burst = served_burst(s, served_prepare(s, pool), NULL);
+	void *status = burst_map(burst, NNACCEL_BURST_STATUS, PAGE, PROT_READ);
+
+	close(burst);
+	return status;
+}
+
+/*
+ * Bursts are notified that a device is attached to a pool that the module allocated, also if the
+ * context imports the pool after the device was attached.
+ */
+TEST_F(access, of_devices_is_told_to_bursts)
+{
+	struct served s = { .broker = self->s.broker, .fd = device_open(), .session = -1 };
+	struct exporter_import import = { .fd = pool_export(self->s.fd, self->own) };
+	const struct nnaccel_burst_status *first, *second;
+
+	ASSERT_EQ(broker_await_new(s.broker, &s.context), 0);
+	ASSERT_EQ(broker_session(s.broker, s.context, &s.session), 0);
+	ASSERT_EQ(session_attach(s.session), 0);
+	first = status_of_burst(&self->s, self->own);
+	second = status_of_burst(&s, pool_alloc(s.fd, LENGTH));
+	ASSERT_NE(first, NULL);
+	ASSERT_NE(second, NULL);
+	EXPECT_EQ(first->devices, 0);
+	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_IMPORT, &import), 0);
+	EXPECT_EQ(first->devices, 1);
+	EXPECT_EQ(second->devices, 0);
+	EXPECT_EQ(pool_import(s.fd, import.fd, PROT_RW, 0, LENGTH, NULL), 0);
+	EXPECT_EQ(second->devices, 1);
+	munmap((void *)first, PAGE);
+	munmap((void *)second, PAGE);
+	close(import.fd);
+	s.broker = -1;
+	served_close(&s);
+}
+
 /*
  * With NNACCEL_ATTACH_DEVICES only devices access the memory of executions, but the CPU reads the
  * models.
