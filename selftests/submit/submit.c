@@ -797,6 +797,7 @@ TEST_F(submit, interrupted)
 			ASSERT_EQ(fetch(self), 0);
 		ASSERT_EQ(answer(self), 0);
 		EXPECT_TRUE(file_readable(self->s.fd, -1));
+		EXPECT_EQ(commands(self), 1);
 		EXPECT_EQ(submission_wait(self->s.fd, submit.out_id, &work), 0);
 		EXPECT_TRUE(kind->has(&work))
 			TH_LOG("%s", kind->name);
