@@ -333,6 +333,7 @@ static int make_steps(struct partition *p, const ANeuralNetworksDevice *const *d
 static int prepare_steps(struct partition *p, const struct cache_options *cache,
 			 struct nn_error *err)
 {
+	const uint32_t model = trace_is_on() ? trace_new_model() : 0;
 	int result = ANEURALNETWORKS_NO_ERROR;
 	uint32_t i;
 
@@ -342,7 +343,7 @@ static int prepare_steps(struct partition *p, const struct cache_options *cache,
 		nna_log(NNA_LOG_INFO, "step %u of %u: %u operations on %s", i, p->num_steps,
 		       step->graph.model.subgraphs[0].num_operations, step->device->name);
 		if (trace_is_on()) {
-			step->trace = trace_new_step(step, i, p->num_steps);
+			step->trace = trace_new_step(step, model, i, p->num_steps);
 			trace_begin("prepare", "\"part\":%u,\"operations\":%u,\"device\":\"%s\"", i + 1,
 				    step->graph.model.subgraphs[0].num_operations, step->device->name);
 		}

@@ -374,14 +374,22 @@ void trace_async_end(const char *name, uint64_t number, int result)
 
 /* ---- executions ---- */
 
-struct trace_step *trace_new_step(const struct step *step, uint32_t number, uint32_t num_steps)
+uint32_t trace_new_model(void)
+{
+	static uint32_t models;
+
+	return __atomic_add_fetch(&models, 1, __ATOMIC_RELAXED);
+}
+
+struct trace_step *trace_new_step(const struct step *step, uint32_t model, uint32_t number,
+				  uint32_t num_steps)
 {
 	struct trace_step *t;
 
 	if (!trace_wants(WATCH_REPORT))
 		return NULL;
 	pthread_mutex_lock(&lock);
-	t = trace_report_new_step(step, number, num_steps);
+	t = trace_report_new_step(step, model, number, num_steps);
 	pthread_mutex_unlock(&lock);
 	return t;
 }

@@ -71,11 +71,15 @@ struct trace_run {
 struct trace_step;
 struct step;
 
+/* Returns the number of a new model for the report. */
+uint32_t trace_new_model(void);
+
 /*
- * Returns the sums of a new step for the report; NULL if no report is wanted or memory runs out.
- * Call trace_new_step() for all steps of a model before the call for any step of another model.
+ * Returns the sums of a new step of a model for the report; NULL if no report is wanted or memory
+ * runs out.
  */
-struct trace_step *trace_new_step(const struct step *step, uint32_t number, uint32_t num_steps);
+struct trace_step *trace_new_step(const struct step *step, uint32_t model, uint32_t number,
+				  uint32_t num_steps);
 
 /*
  * Executes a request of a step, or of the whole model if `step` is NULL, and records the execution

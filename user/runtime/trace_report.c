@@ -39,10 +39,10 @@ struct trace_step {
 
 static struct trace_step *steps;
 
-struct trace_step *trace_report_new_step(const struct step *step, uint32_t number, uint32_t num_steps)
+struct trace_step *trace_report_new_step(const struct step *step, uint32_t model, uint32_t number,
+					 uint32_t num_steps)
 {
 	const struct nn_subgraph *main = &step->graph.model.subgraphs[0];
-	static uint32_t models;
 	struct trace_step *t = calloc(1, sizeof(*t) + main->num_operations * sizeof(t->operations[0]));
 
 	if (!t)
@@ -55,8 +55,7 @@ struct trace_step *trace_report_new_step(const struct step *step, uint32_t numbe
 		t->operations[i].index = step->operations ? step->operations[i] : i;
 		t->operations[i].type = main->operations[i].type;
 	}
-	models += !number;
-	t->model = models;
+	t->model = model;
 	t->next = steps;
 	steps = t;
 	return t;

@@ -9,7 +9,8 @@
 #include "runtime/trace.h"
 
 /* Makes the report's sums for a new step, as trace_new_step() describes. */
-struct trace_step *trace_report_new_step(const struct step *step, uint32_t number, uint32_t num_steps);
+struct trace_step *trace_report_new_step(const struct step *step, uint32_t model, uint32_t number,
+					 uint32_t num_steps);
 
 /* Adds an execution of a step; `in_place` is true if the CPU replaced the step's device. */
 void trace_report_add(struct trace_step *step, bool in_place, const struct trace_run *run, uint64_t ns,

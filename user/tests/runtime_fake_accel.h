@@ -60,6 +60,7 @@ static struct {
 	enum nn_status prepare_status;
 	enum nn_status execute_status;
 	enum nn_status burst_status;
+	void (*before_prepare)(void);	/* called once, by the next nna_prepare_model(); or NULL */
 	bool blocks;			/* true: executions wait for the semaphore `go` */
 	sem_t entered, go;
 	uint32_t prepared;
@@ -413,11 +414,15 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 				 const struct nna_prepare_options *options,
 				 struct nna_prepared_model **prepared, struct nn_error *err)
 {
+	void (*before)(void) = accel.before_prepare;
 	struct nna_prepared_model *p;
 	size_t size;
 	void *wire;
 	uint32_t i;
 
+	accel.before_prepare = NULL;
+	if (before)
+		before();
 	if (accel.prepare_status)
 		return nn_fail(err, accel.prepare_status, "told to fail");
 	if (device->process != getpid())

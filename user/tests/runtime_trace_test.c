@@ -542,6 +542,44 @@ static void test_report(void **state)
 	assert_string_equal(child.said, "");
 }
 
+static void compile_other_model(void)
+{
+	compile(add_model(2), false);
+}
+
+/* Compiles a model of two parts, on the device and the CPU, and meanwhile another model. */
+static void compile_two_at_once(void)
+{
+	const uint32_t dims[] = { 2, 2 }, in[] = { 0, 1 }, add[] = { 0, 1, 2 };
+	const uint32_t between = 3, out = 4;
+	const int32_t none = ANEURALNETWORKS_FUSED_NONE;
+	const ANeuralNetworksOperandType tensor = { ANEURALNETWORKS_TENSOR_FLOAT32, 2, dims, 0, 0 };
+	const ANeuralNetworksOperandType scalar = { ANEURALNETWORKS_INT32, 0, NULL, 0, 0 };
+	ANeuralNetworksModel *model;
+
+	assert_ok(ANeuralNetworksModel_create(&model));
+	for (uint32_t i = 0; i < 5; i++)
+		assert_ok(ANeuralNetworksModel_addOperand(model, i == 2 ? &scalar : &tensor));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, 2, &none, 4));
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, add, 1, &between));
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_FLOOR, 1, &between, 1, &out));
+	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, in, 1, &out));
+	assert_ok(ANeuralNetworksModel_finish(model));
+	accel.before_prepare = compile_other_model;
+	compile(model, false);
+}
+
+/* All parts of a model have the model's number, even if other models are compiled meanwhile. */
+static void test_report_of_two(void **state)
+{
+	(void)state;
+	in_child("NNACCEL_REPORT", "1", compile_two_at_once);
+	assert_int_equal(child.status, 0);
+	assert_non_null(strstr(child.said, "model 1, part 1 of 2: "));
+	assert_non_null(strstr(child.said, "model 1, part 2 of 2: "));
+	assert_non_null(strstr(child.said, "model 2, part 1 of 1: "));
+}
+
 /* Forks a child that continues to use a compilation of its parent. */
 static void run_on_in_child(void)
 {
@@ -781,6 +819,7 @@ int main(void)
 		cmocka_unit_test_setup(test_events, reset),
 		cmocka_unit_test_setup(test_files, reset),
 		cmocka_unit_test_setup(test_report, reset),
+		cmocka_unit_test_setup(test_report_of_two, reset),
 		cmocka_unit_test_setup(test_report_of_child, reset),
 		cmocka_unit_test_setup(test_forms, reset),
 		cmocka_unit_test_setup(test_fallbacks, reset),

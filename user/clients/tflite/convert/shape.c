@@ -564,7 +564,7 @@ void quantize_op(struct lowering *t)
 void dequantize_op(struct lowering *t)
 {
 	if (tensor_out(t, 0)->type != TFL_FLOAT32)
-		return refuse(t, "quantising to %s is not supported",
+		return refuse(t, "dequantising to %s is not supported",
 			      tensor_type_name(tensor_out(t, 0)->type));
 	set(t, 0, tensor_in(t, 0)->type == TFL_FLOAT16 ?
 		  EMIT(t, NN(CAST), out_like(t, 0), in(t, 0)) : float_in(t, 0));
