@@ -73,10 +73,7 @@ struct prepared_role {
 
 struct memory_domain;
 
-/*
- * The connection of a burst to a prepared model. Each kind of device defines its own struct
- * channel.
- */
+/* A burst's connection to a prepared model. Each kind of device defines its own struct channel. */
 struct channel;
 
 /*

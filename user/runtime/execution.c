@@ -244,10 +244,7 @@ static int check_startable(const ANeuralNetworksExecution *execution, struct nn_
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/*
- * Starts an execution. If several threads start an execution at the same time, only one of the
- * threads succeeds.
- */
+/* Starts an execution. If several threads start it at the same time, only one thread succeeds. */
 static int start(ANeuralNetworksExecution *execution, enum execution_way way, struct nn_error *err)
 {
 	enum execution_state first = EXECUTION_CONFIGURING, again = EXECUTION_FINISHED;

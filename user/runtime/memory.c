@@ -235,10 +235,7 @@ int memory_map(const ANeuralNetworksMemory *memory, int prot, uint8_t **base,
 	return result;
 }
 
-/*
- * Notifies a dma-buf's exporter that an access begins or ends; the begin waits for other drivers'
- * fences.
- */
+/* Notifies a dma-buf's exporter that an access begins (after other drivers' fences) or ends. */
 static int sync_dmabuf(const ANeuralNetworksMemory *memory, uint64_t flags, struct nn_error *err)
 {
 	struct dma_buf_sync sync = { flags };

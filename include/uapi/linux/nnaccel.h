@@ -1408,10 +1408,7 @@ struct nnaccel_burst_status {
 #define NNACCEL_WAIT_PACKET	(1 << 0)
 /* The writer sleeps on the word @consumed of the other ring. */
 #define NNACCEL_WAIT_SPACE	(1 << 1)
-/*
- * The worker sleeps on the doorbell: to wake the worker, add 1 to the doorbell, then wake its
- * futex.
- */
+/* The worker sleeps on the doorbell: to wake it, add 1 to the doorbell, then wake its futex. */
 #define NNACCEL_WAIT_DOORBELL	(1 << 2)
 
 /**
@@ -1935,10 +1932,7 @@ struct nnaccel_session_attach {
 enum nnaccel_cmd_kind {
 	/** @NNACCEL_DO_QUERY: Answer @query: commit with the answer as payload. */
 	NNACCEL_DO_QUERY = 1,
-	/**
-	 * @NNACCEL_DO_SUPPORTED: Say which operations of a model are supported.
-	 * Commit DO_SUPPORTED with an array of __u8[num_operations] as payload.
-	 */
+	/** @NNACCEL_DO_SUPPORTED: Commit with __u8[num_operations]: 1 for supported operations. */
 	NNACCEL_DO_SUPPORTED = 2,
 	/** @NNACCEL_DO_PREPARE: Prepare a model under the number @model. */
 	NNACCEL_DO_PREPARE = 3,
@@ -1948,33 +1942,20 @@ enum nnaccel_cmd_kind {
 	NNACCEL_DO_FORGET_MODEL = 5,
 	/** @NNACCEL_DO_FORGET_GRANT: @grant has ended: unmap it. Takes no commit. */
 	NNACCEL_DO_FORGET_GRANT = 6,
-	/**
-	 * @NNACCEL_DO_BURST: Serve requests for @model on @burst.
-	 *	Commit DO_BURST once the rings are mapped.
-	 */
+	/** @NNACCEL_DO_BURST: Serve @burst of @model: commit once the rings are mapped. */
 	NNACCEL_DO_BURST = 7,
-	/**
-	 * @NNACCEL_DO_BURST_GONE: @burst has ended: stop serving it and unmap it. Takes no commit.
-	 */
+	/** @NNACCEL_DO_BURST_GONE: @burst has ended: unmap it. Takes no commit. */
 	NNACCEL_DO_BURST_GONE = 8,
-	/**
-	 * @NNACCEL_DO_SLOT_GONE: Slot @grant of @burst was freed: do not use it. Takes no commit.
-	 */
+	/** @NNACCEL_DO_SLOT_GONE: Slot @grant of @burst was freed. Takes no commit. */
 	NNACCEL_DO_SLOT_GONE = 9,
 	/**
 	 * @NNACCEL_DO_BUFFER: Decide whether a new buffer, the first grant, can have its roles.
 	 * Commit DO_BUFFER with the buffer's enum nnaccel_layout, as __u32, as payload.
 	 */
 	NNACCEL_DO_BUFFER = 10,
-	/**
-	 * @NNACCEL_DO_COPY_IN: Copy from the second grant to a buffer.
-	 *	In DO_COPY_IN, the buffer is the first grant, and @wire_length bytes are copied.
-	 */
+	/** @NNACCEL_DO_COPY_IN: Copy @wire_length bytes from the second grant to the first, a buffer. */
 	NNACCEL_DO_COPY_IN = 11,
-	/**
-	 * @NNACCEL_DO_COPY_OUT: Copy a buffer to the second grant.
-	 *	In DO_COPY_OUT, the buffer is the first grant, and @wire_length bytes are copied.
-	 */
+	/** @NNACCEL_DO_COPY_OUT: Copy @wire_length bytes from the first grant, a buffer, to the second. */
 	NNACCEL_DO_COPY_OUT = 12,
 	/** @NNACCEL_DO_PREPARE_CACHED: Prepare @model from parts saved under @token. */
 	NNACCEL_DO_PREPARE_CACHED = 16,
@@ -1992,10 +1973,7 @@ enum nnaccel_cmd_kind {
 enum nnaccel_layout {
 	/** @NNACCEL_LAYOUT_LINEAR: The layout of pools: the kernel copies. */
 	NNACCEL_LAYOUT_LINEAR = 0,
-	/**
-	 * @NNACCEL_LAYOUT_ENGINE: The worker's own layout, within the capacity.
-	 * For a buffer with NNACCEL_LAYOUT_ENGINE the worker executes COPY_IN and COPY_OUT.
-	 */
+	/** @NNACCEL_LAYOUT_ENGINE: The worker's layout, within the capacity: the worker copies. */
 	NNACCEL_LAYOUT_ENGINE = 1
 };
 
