@@ -1249,9 +1249,9 @@ struct nnaccel_uring_submit {
  * memory writes to @data of this structure. NNACCEL_WAIT ignores all other fields of @work, and
  * writes the out fields.
  *
- * A signal interrupts the wait without side effects. The kernel restarts the call
- * after a stop, and after a handler that was installed with SA_RESTART. After a signal handler
- * without SA_RESTART the call returns EINTR, and may be repeated.
+ * A signal interrupts NNACCEL_WAIT without side effects. The kernel restarts the call after a stop,
+ * and after a handler that was installed with SA_RESTART. After a signal handler without SA_RESTART
+ * the call returns EINTR, and may be repeated.
  *
  * One call at a time may wait for a submission. Calls with NNACCEL_WAIT_NONBLOCK may come
  * from many threads: while the answer is missing, these calls return NNACCEL_STATE_PENDING, or

@@ -488,12 +488,13 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 
 /*
  * IFencedExecutionCallback::getExecutionInfo: returns the status of a fence's execution, with the
- * reason of a failure. Can be called any number of times with the fd of nna_execute_fenced(), but
- * only once with a duplicate of this fd. The times in `launched` begin at the call of
- * nna_execute_fenced(), and the times in `fenced` begin at the end of the last dependency. A time
- * that was not measured is NNA_TIME_NONE; `launched` and `fenced` may be NULL. Returns
- * NN_GENERAL_FAILURE if the execution has not ended yet or a file that it waited for signalled an
- * error, and NN_INVALID_ARGUMENT if the fd is not the fence of an execution of this device.
+ * reason of a failure. The function can be called any number of times with the fd of
+ * nna_execute_fenced(), but only once with a duplicate of this fd. The times in `launched` begin at
+ * the call of nna_execute_fenced(), and the times in `fenced` begin at the end of the last
+ * dependency. A time that was not measured is NNA_TIME_NONE; `launched` and `fenced` may be NULL.
+ * Returns NN_GENERAL_FAILURE if the execution has not ended yet or a file that it waited for
+ * signalled an error, and NN_INVALID_ARGUMENT if the fd is not the fence of an execution of this
+ * device.
  */
 enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 				  struct nna_timing *launched, struct nna_timing *fenced,
