@@ -177,7 +177,7 @@ static int nnaccel_access_error(int ret)
 /*
  * Notifies the exporter of the begin or the end of an access. The function does not call
  * dma_buf_begin_cpu_access(), because that call also waits for fences that were added after
- * submission. A fence that was added after submission may wait for this command.
+ * submission. A fence added after the submission of a command may wait for that command's end.
  */
 static int nnaccel_exporter_call(struct dma_buf *dmabuf, u32 prot, bool begin)
 {
@@ -239,7 +239,7 @@ retry:
 	hash_for_each_possible(nnaccel_cpu_uses, use, node, (unsigned long)dmabuf)
 		if (use->dmabuf == dmabuf)
 			break;
-	/* A dma-buf without an entry has no counted user, so the function adds a new entry. */
+	/* No counted user accesses a dma-buf without an entry, so the function adds an entry. */
 	if (!use && !new) {
 		mutex_unlock(&nnaccel_cpu_uses_lock);
 		new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT | (begin ? 0 : __GFP_NOFAIL));
@@ -309,9 +309,9 @@ static int nnaccel_cpu_use_end(struct nnaccel_cpu_use *use)
 }
 
 /*
- * Begins or ends an access to a dma-buf of another driver. If @counted is false, the exporter is
- * not called while a counted user accesses the dma-buf. Returns 0 or an error as mapped by
- * nnaccel_access_error().
+ * Begins or ends an access to a dma-buf of another driver. If @counted is false, the function does
+ * not call the exporter while a counted user accesses the dma-buf. Returns 0 or an error as mapped
+ * by nnaccel_access_error().
  */
 static int nnaccel_cpu_add(struct dma_buf *dmabuf, u32 prot, bool counted, bool begin)
 {

@@ -69,8 +69,8 @@ static int nnaccel_execute_set_args(struct nnaccel_command *cmd, const struct nn
 }
 
 /*
- * Appends the additional pools of each formatted pool, with the formatted pool's protection. The
- * number of additional pools is known only after the lookup of all pools.
+ * Appends the pools of the further planes of each image, with the protection of the image's first
+ * pool. The number of appended pools is known only after the lookup of all pools.
  */
 static int nnaccel_execute_add_planes(struct nnaccel_command *cmd, struct nnaccel_arrays *arrays)
 {

@@ -255,8 +255,8 @@ TEST_F(death, of_the_worker)
 			if (request == ASK_EXECUTE && stage == WORKER_STARTED)
 				continue;
 			/*
-			 * If the worker is killed before it attaches, the call may still wait, and
-			 * no other worker attaches.
+			 * After a worker is killed before attaching, the client's call may wait for
+			 * a worker until a timeout, because no other worker attaches.
 			 */
 			if (stage == WORKER_STARTED)
 				param_set("engine_wait_ms", 100);
@@ -276,7 +276,7 @@ TEST_F(death, of_the_worker)
 				TH_LOG("after: worker %s, client asks for %s",
 				       worker_stage_names[stage], request_names[request]);
 			close(session);
-			/* Start again with a new context that is offered to the broker. */
+			/* The next round needs a new context that is offered to the broker. */
 			close(self->fd);
 			self->fd = device_open();
 			self->client = (struct client){ .pool = pool_alloc(self->fd, LENGTH) };

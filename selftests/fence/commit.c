@@ -151,7 +151,7 @@ TEST_F(commit, fence_of_vgem)
 
 /*
  * If the hardware's fence fails before or after the commit, the module drops the worker's answer.
- * The answer of this test has many shapes.
+ * The worker's answer has many shapes.
  */
 TEST_F(commit, error_of_the_fence_takes_the_answer_back)
 {
@@ -297,8 +297,8 @@ TEST_F(commit, bound)
 	EXPECT_EQ(file_end(self->s.fd, fence), ETIME);
 	close(fence);
 	/*
-	 * Allocate a new pool, because the hardware may still write the old pool, so no command
-	 * with the old pool can begin.
+	 * Allocate a new pool, because no command with the old pool can begin while the hardware
+	 * may write to the old pool.
 	 */
 	self->pool = pool_alloc(self->s.fd, LENGTH);
 	EXPECT_EQ(start_waited(self, 0), 0);
@@ -370,7 +370,10 @@ TEST_F(commit, refusals)
 	bad = good;
 	bad.size = offsetof(struct nnaccel_session_commit, out_size);
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &bad), EINVAL);
-	/* After the rejected commits the worker can still answer the command. */
+	/*
+	 * After commits with wrong arguments were rejected, the worker can still commit the
+	 * command.
+	 */
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &good), 0);
 	EXPECT_EQ(signal_hardware(self), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);

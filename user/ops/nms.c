@@ -29,7 +29,8 @@ static void swap(struct nn_candidate *a, struct nn_candidate *b)
 /*
  * A partially sorted list of candidates, which `ends` divides into parts. All candidates of a part
  * are better than all candidates of the following parts. The last element of `ends` is the end of
- * the first unsorted part. The candidates before index `sorted` are completely sorted.
+ * the first part that is not sorted yet. The candidates before index `sorted` are completely
+ * sorted.
  */
 struct order {
 	struct nn_candidate *list;
@@ -275,8 +276,8 @@ static bool is_suppressed(const struct nn_nms *nms, const struct kept *k, const 
 }
 
 /*
- * Selects boxes in the order of their scores. Each candidate is compared with the selected boxes
- * only when it is the best remaining candidate, because suppression does not change scores.
+ * Selects boxes in the order of their scores. A candidate is compared with the selected boxes only
+ * when no remaining candidate is better, because suppression does not change scores.
  */
 static size_t select_in_order(const struct nn_nms *nms, struct nn_box *boxes,
 			      struct nn_candidate *candidates, size_t count, size_t limit,

@@ -48,7 +48,7 @@ static enum nn_status infer(struct nn_run *r)
 }
 
 /*
- * The pixels of one window in the image: `h` rows of `w` pixels. The starts of adjacent rows are
+ * The size of one window of the image: `h` rows of `w` pixels. The starts of adjacent rows are
  * `stride` elements apart.
  */
 struct cells {
@@ -65,7 +65,7 @@ struct job {
 	int32_t low_q8;
 	int32_t high_q8;
 	struct nn_q8 q;
-	int64_t *sums;	/* for averages of quantised values: the sum of each channel */
+	int64_t *sums;	/* the sum of each channel, for averages of quantised values */
 };
 
 /*

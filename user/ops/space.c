@@ -59,8 +59,8 @@ static enum nn_status infer_depth(struct nn_run *r)
 }
 
 /*
- * Makes a view of the large image `big` in the element order of the small image. The channels of
- * the small image are ordered by block row, block column and channel of `big`.
+ * Makes a view of the large image `big` in the element order of the small image. The channel index
+ * of the small image consists of block row, block column and the channel index of `big`.
  */
 static void depth_view(struct nn_strided *view, const struct nn_tensor *big, struct axes a,
 		       uint32_t block)
@@ -129,8 +129,8 @@ static enum nn_status infer_batch_to_space(struct nn_run *r)
 }
 
 /*
- * Makes a view of the large images `big` in the element order of the small images. The batches of
- * the small images are ordered by block row, block column and batch of `big`.
+ * Makes a view of the large images `big` in the element order of the small images. The batch index
+ * of the small images consists of block row, block column and the batch index of `big`.
  */
 static void batch_view(struct nn_strided *view, const struct nn_tensor *big, struct axes a,
 		       const int32_t *block)

@@ -47,7 +47,10 @@ static struct {
 	char problem[256];
 } plugin;
 
-/* Finds the runtime's own version of the function in which THEIRS() is used. */
+/*
+ * Finds the function of the TensorFlow Lite library that has the name of the function in which
+ * THEIRS() is used.
+ */
 #define THEIRS(result, parameters) \
 	((result (*) parameters)run_real(__builtin_return_address(0), __func__))
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Allocates a device's own memory for a memory description. If the CPU computes instead of the
- * device, ordinary memory replaces the device's own memory.
+ * device, ordinary memory replaces the device's memory.
  */
 #ifndef NN_RUNTIME_DOMAIN_H
 #define NN_RUNTIME_DOMAIN_H
@@ -10,8 +10,8 @@
 
 /*
  * Allocates domain->buffer from the single device that computes the operands of all roles. Returns
- * NO_ERROR without a buffer if the device has no memory of its own. Returns OP_FAILED unless
- * exactly one device computes the operands; returns the device's error if the device fails.
+ * NO_ERROR and leaves domain->buffer NULL if the device has no memory of its own. Returns OP_FAILED
+ * unless exactly one device computes the operands; returns the device's error if the device fails.
  */
 int domain_allocate(const ANeuralNetworksMemoryDesc *desc, struct memory_domain *domain,
 		    struct nn_error *err);

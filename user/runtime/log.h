@@ -16,7 +16,8 @@ enum fall_back {
 	FALL_BACK_REFUSED,		/* no other device supports an operation */
 	FALL_BACK_COMPILE,		/* the chosen device failed to compile */
 	FALL_BACK_EXECUTE,		/* the chosen device failed to execute */
-	/* The CPU runs the whole model, because one step failed on its device and on the CPU. */
+	/* one part of the model failed on the part's device and on the CPU, so the CPU runs all
+	 * parts */
 	FALL_BACK_WHOLE,
 	NUM_FALL_BACKS,
 };

@@ -301,7 +301,7 @@ static int share(ANeuralNetworksMemory *memory, struct nn_error *err)
 	return result;
 }
 
-/* Imports a memory to one more device; the caller holds the memory's lock. */
+/* Imports a memory to another device; the caller holds the memory's lock. */
 static enum nn_status add_import(ANeuralNetworksMemory *memory, struct nna_device *device,
 				 struct nna_memory **imported, struct nn_error *err)
 {
@@ -316,7 +316,7 @@ static enum nn_status add_import(ANeuralNetworksMemory *memory, struct nna_devic
 		 share(memory, err) != ANEURALNETWORKS_NO_ERROR)
 		status = NN_OUT_OF_MEMORY;
 	else
-		/* A memory that can be written can also be read, as with mmap(). */
+		/* A memory with PROT_WRITE can also be read, as with mmap(). */
 		status = nna_memory_import(device, NNA_SIZED(nna_file, .fd = memory->fd,
 					   .prot = memory->prot | PROT_READ,
 					   .offset = memory->offset, .length = memory->size),

@@ -561,8 +561,8 @@ static void test_fully_connected_float(void **state)
 }
 
 /*
- * The expected sums in units of 1/8 are (1 * 2 + 2 * -3) + 1 = -3 and (2 - 6) - 2 = -6. In units of
- * 1/2 the expected sums are -0.75 and -1.5.
+ * At the bias's scale 1/8, the expected sums are (1 * 2 + 2 * -3) + 1 = -3 and (2 - 6) - 2 = -6. At
+ * the output's scale 1/2, the expected sums are -3 / 4 = -0.75 and -6 / 4 = -1.5.
  */
 static void test_fully_connected_quantised(void **state)
 {

@@ -227,7 +227,7 @@ static void test_shapes_of_values(void **state)
 	run_reshaped(w, 3, 4, 0);
 	run_reshaped(w, 3, 4, 0);
 	run_reshaped(w, 6, 2, 0);
-	/* Preparing a kernel again must not lose the kernel's state. */
+	/* A kernel that is prepared a second time must keep its state. */
 	assert_int_equal(w->kernel.prepare(&w->context, &w->kernels[0]), TFL_OK);
 	run_reshaped(w, 6, 2, 0);
 	/*
@@ -520,7 +520,7 @@ static void test_whole_graph(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* A run with an invalid shape fails, and the next run with a valid shape succeeds. */
+/* After a run with an invalid shape has failed, a run with a valid shape succeeds. */
 static void test_bad_shape_between(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -1516,8 +1516,8 @@ static void unguard(struct world *w, int tensor)
 }
 
 /*
- * Tests a TRANSPOSE whose list has `count` elements for three dimensions. The delegate must not
- * read elements beyond the list.
+ * Tests a TRANSPOSE of three dimensions whose list of axes has `count` elements. The delegate must
+ * not read beyond the end of this list.
  */
 static void transpose(struct tfl_delegate *d, int count, bool taken)
 {
@@ -1541,8 +1541,8 @@ static void test_short_order(void **state)
 
 	(void)state;
 	/*
-	 * The first call leaves a valid element in memory, at the position where the list of the
-	 * second call lacks an element.
+	 * The first call leaves a valid axis in memory, where the shorter list of the second call
+	 * lacks an element.
 	 */
 	transpose(d, 3, true);
 	transpose(d, 2, false);

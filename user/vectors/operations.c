@@ -317,7 +317,7 @@ static void add_cell(const struct cell *c, uint32_t *in, uint32_t layer_norm)
 	in[22] = add_float_scalar(chance(2) ? 0 : 0.7f);
 }
 
-/* Adds an LSTM cell that runs once, or for each row of an image. */
+/* Adds an LSTM cell that runs once, or one time for each row of an image. */
 static bool add_lstm(void)
 {
 	uint32_t x = any_image(), in[28], outs[4], shaped, three = 3, two = 2;
@@ -335,7 +335,10 @@ static bool add_lstm(void)
 
 	if (!is_float())
 		return false;
-	/* Normalise only many units, because normalising a few nearly equal units gives noise. */
+	/*
+	 * Use layer normalisation only for many units, because the normalised values of a few
+	 * nearly equal units are noise.
+	 */
 	c.normalized = c.units > 8 && chance(3);
 	g.is_delicate |= c.normalized || !single;
 	c.outputs = c.projection ? pick(1, 20) : c.units;
@@ -466,8 +469,8 @@ static bool add_concatenation(void)
 }
 
 /*
- * Adds two functions of one tensor, and joins their results along the first axis or a new axis,
- * which a plan can do without a copy.
+ * Adds two operations on one tensor, and an operation that joins their results along the first axis
+ * or a new axis. A plan can join these results without a copy.
  */
 static bool add_join(void)
 {

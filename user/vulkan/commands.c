@@ -134,8 +134,9 @@ uint64_t place_id(void)
 }
 
 /*
- * Lists the barriers that acquire or, if `is_taken` is not set, release the buffers whose memory is
- * used outside of the GPU. A buffer that contains several arguments gets only one barrier.
+ * Lists barriers for the buffers whose memory is also used outside of the GPU: with `is_taken` the
+ * GPU acquires the buffers, otherwise the GPU releases them. A buffer that contains several
+ * arguments gets only one barrier.
  */
 static uint32_t list_owners(const struct commands_target *t, const struct place *places,
 			    uint32_t count, bool is_taken, VkBufferMemoryBarrier *list)
@@ -281,7 +282,7 @@ static VkResult record_box(struct commands *c, const struct commands_target *t, 
 }
 
 /*
- * Records a range of work groups. Halves the range until each half is short enough for a
+ * Records a range of work groups. Halves the range until each part is short enough for a
  * submission.
  */
 static VkResult record_halves(struct commands *c, const struct commands_target *t, uint32_t index,
@@ -418,7 +419,7 @@ static VkResult run_copy(struct gpu *gpu, VkCommandBuffer commands)
 	pthread_mutex_unlock(&gpu->queue_lock);
 	if (!result)
 		result = vkWaitForFences(gpu->device, 1, &fence, VK_TRUE, UINT64_MAX);
-	/* After a failure, wait again, because the GPU may still be using the commands. */
+	/* If a wait fails, wait again, because the GPU may still be using the commands. */
 	if (result)
 		gpu_wait(gpu);
 	vkDestroyFence(gpu->device, fence, NULL);

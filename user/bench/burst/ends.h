@@ -52,7 +52,7 @@ struct burst_end {
 void burst_end_init(struct burst_end *end, const struct burst_memory *m, bool is_client,
 		    uint64_t spin_ns);
 
-/* A slot that the worker knows, and the length of the slot's memory. */
+/* A slot of the burst, and the length of the slot's memory. */
 struct place {
 	uint32_t slot;
 	uint64_t length;

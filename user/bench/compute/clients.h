@@ -8,10 +8,10 @@
 
 /*
  * Prints figures clients_N of N client processes that run MobileNetV2 in float32 with `threads`
- * threads each. A first figure compares the runs per second of all clients together with the runs
- * per second of a single client. A second figure compares the slowest client's runs with an equal
- * share of all runs. The calling process must not have threads. Returns false if a client process
- * could not be started.
+ * threads each. One figure divides the runs per second of all clients by the runs per second of a
+ * single client. Another figure divides the runs of the slowest client by an equal share of all
+ * clients' runs. The calling process must not have threads. Returns false if a client process could
+ * not be started.
  */
 bool bench_clients(uint32_t threads, const char *where);
 

@@ -4,7 +4,8 @@
  * cell of this file consists only of products and sigmoids, and an SVDF layer only of products.
  * XNNPACK of 2022 has neither a product of two tensors nor the mean of a row, so attention
  * multiplies by constants, and a mean is a product with a column. The networks of this file have no
- * transposes. All simplifications make XNNPACK look a little faster.
+ * transposes. Because of these omissions and replacements, XNNPACK seems a little faster than with
+ * complete networks.
  */
 #include "sequence.h"
 #include "subject.h"

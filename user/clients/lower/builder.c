@@ -274,7 +274,10 @@ static int number_of(struct making *m, uint32_t index, uint32_t *number)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Adds an operation. If the type is -1, identifies the inputs and outputs of the model. */
+/*
+ * Adds an operation; with type -1, the function instead declares `in` and `out` as the model's
+ * inputs and outputs.
+ */
 static int add(struct making *m, int32_t type, uint32_t in_count, const uint32_t *in,
 	       uint32_t out_count, const uint32_t *out)
 {
@@ -387,8 +390,8 @@ int builder_compile(const struct builder *b, struct constants *constants,
 }
 
 /*
- * Makes a model of operations [from, to). The model's inputs and outputs are the operands that
- * connect operations in [from, to) with other operations.
+ * Makes a model of the operations from `from` to `to` - 1. The model's inputs and outputs are the
+ * operands that connect operations in [from, to) with other operations.
  */
 static int make_part(const struct builder *b, uint32_t from, uint32_t to,
 		     struct constants *constants, ANeuralNetworksModel **model)

@@ -31,8 +31,9 @@
 
 /*
  * Minimum time between two checks for changes by another connection, because SQLite locks the file
- * during a check. Between two checks, a cached answer may be for a removed hash. A stale answer is
- * harmless, because this engine had stored the hash.
+ * during a check. Between two checks, a cached answer may say that a hash is stored although
+ * another connection has removed the hash. A stale answer is harmless, because this engine had
+ * stored the hash.
  */
 #define ASK_AGAIN_NS UINT64_C(1000000000)
 
@@ -233,8 +234,8 @@ static int reset(struct cache_index *index)
 }
 
 /*
- * Makes views for other statements. The view `current` has one row while the index has this
- * engine's version; the view `usable` has the rows of `plan` that this engine may use.
+ * Makes two temporary views: `current` has one row while the index has this engine's version, and
+ * `usable` has the rows of `plan` that this engine may use.
  */
 static int make_views(struct cache_index *index)
 {
@@ -318,7 +319,7 @@ static bool is_damaged(int error)
 	       (error & 0xff) == SQLITE_ERROR;
 }
 
-/* Renames the damaged index and makes a new index. Returns false on failure. */
+/* Renames the damaged index and makes a new index; returns false on failure. */
 static bool replace(struct cache_index *index)
 {
 	char aside[PATH_MAX + 16], journal[PATH_MAX + 16];
@@ -527,8 +528,8 @@ static int trim(struct cache_index *index, const struct use *use, int64_t *of_us
 }
 
 /*
- * Writes the times of use that are kept in memory. The caller must have begun a transaction.
- * Returns SQLITE_DONE or an error.
+ * Writes the entries' times of use that are kept in memory. The caller must have begun a
+ * transaction. Returns SQLITE_DONE or an error.
  */
 static int write_uses(struct cache_index *index)
 {

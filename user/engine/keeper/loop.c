@@ -4,8 +4,8 @@
  * else. Besides the main thread, three threads do everything that may wait for a disk. The index
  * thread changes the index and the names of files. The index thread takes all waiting requests at
  * once and commits them together. The writing thread writes plans. The verifying thread reads plans
- * to compare their checksums. A worker has one request at a time. If requests wait for the writing
- * or verifying thread, users take turns.
+ * to compare their checksums. A worker has one request at a time. The writing thread and the
+ * verifying thread serve the waiting requests of different users in turn.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -152,7 +152,7 @@ static struct user *get_user(struct keep *k, uint32_t uid, uint64_t now)
 }
 
 /*
- * Charges `price` to a budget of `most` that refills over time. The budget is full at the time
+ * Charges `price` to a budget that refills over time up to `most`. The budget is full at the time
  * *paid_ns. Returns false, without charging, if the rest of the budget is too small.
  */
 static bool pay(uint64_t *paid_ns, uint64_t price, uint64_t most, uint64_t now)

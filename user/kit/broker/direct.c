@@ -47,7 +47,7 @@ struct host {
 	 */
 	struct pollfd *fds;
 	unsigned int count, max;
-	unsigned int number;		/* number that the next client gets */
+	unsigned int number;		/* number of the next client */
 };
 
 /* Opens the socket for clients. Renames the socket to `path` only after the socket listens. */

@@ -331,8 +331,8 @@ static bool find_part(const struct conv *c, const struct pixels *p, uint32_t i, 
 }
 
 /*
- * Finds the parts of the product's depth for all taps. Taps that are adjacent in memory become one
- * part.
+ * Finds the parts of the product's depth for all taps of the filter. Taps whose pixels are adjacent
+ * in memory become one part.
  */
 static size_t find_parts(const struct conv *c, const struct pixels *p, char *copy,
 			 struct nn_gemm_part *parts)

@@ -144,18 +144,18 @@ struct nn_unary_f32 {
 	float alpha;			/* of ELU */
 };
 
-/* A factor below 1, whose value is value / 2^31 / 2^shift. */
+/* The factor `value` / 2^31 / 2^`shift`, which is below 1. */
 struct nn_q8_factor {
 	int32_t value;
 	int32_t shift;
 };
 
-/* Number of additional bits with which sums of bytes are computed. */
+/* Number of fraction bits in the computation of sums of bytes. */
 #define NN_Q8_SUM_BITS 20
 
 /*
- * Returns whether a factor is exactly 1/2. In a sum, the input with the larger scale has the factor
- * 1/2.
+ * Returns whether a factor is exactly 1/2. An ADD or SUB multiplies the input with the larger scale
+ * by 1/2.
  */
 static inline bool nn_q8_halves(const struct nn_q8_factor *f)
 {

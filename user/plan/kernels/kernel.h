@@ -94,15 +94,15 @@ struct nn_kernel_call {
 	struct nn_range *ranges;	/* range of values that each task of look() found */
 };
 
-/* The memory of an operand that a step of an untrusted saved plan may access. */
+/* Size and alignment of the part of an operand's memory that a step of a saved plan may access. */
 struct nn_room {
 	uint64_t bytes;
 	uint32_t align;			/* alignment of the address; 0 if no memory is needed */
 };
 
 /*
- * Memory of a saved step's operands, for as many operands as nn_kernel.inputs and
- * nn_kernel.more_outputs say.
+ * The memory that a saved step may access: nn_kernel.inputs inputs, and nn_kernel.more_outputs
+ * outputs besides `output`.
  */
 struct nn_bounds {
 	struct nn_room inputs[NN_SAVED_INPUTS];	/* 0 bytes: input omitted or not read */

@@ -47,7 +47,7 @@ q8_scale_load(const struct nn_q8_scale *s)
  * Scales accumulators. The upper 32 bits of the 64-bit product 2 * acc * multiplier are acc *
  * multiplier / 2^31. The rounding terms add half a unit in the last place of the upper half, and
  * half a unit in the last place of the shifted result. Negative ties are rounded away from zero,
- * except if all negative values become the same byte.
+ * unless all negative values become the same byte.
  */
 static inline ALWAYS_INLINE NN_TARGET_AVX512 __m512i q8_scaled(__m512i acc,
 							       const struct q8_scale *s,
@@ -67,8 +67,8 @@ static inline ALWAYS_INLINE NN_TARGET_AVX512 __m512i q8_scaled(__m512i acc,
 }
 
 /*
- * Stores two vectors of scaled values of one row as up to 32 bytes. Packing two vectors into one
- * restores the order of columns.
+ * Stores two vectors of scaled values of one row as up to 32 bytes. _mm512_packs_epi32() alternates
+ * four values of x0 with four of x1, which is the order of the columns.
  */
 static inline ALWAYS_INLINE NN_TARGET_AVX512 void q8_store_two(uint8_t *c, __m512i x0, __m512i x1,
 							       const struct nn_q8_output *o,

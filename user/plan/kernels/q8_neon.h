@@ -92,8 +92,8 @@ static inline ALWAYS_INLINE void q8_store_eight(uint8_t *out, int32x4_t x, int32
 }
 
 /*
- * Number of rows whose corrections for b's zero point are computed at a time: a multiple of every
- * tile's number of rows.
+ * Number of rows whose corrections for the zero point of the weights are computed at a time: a
+ * multiple of every tile's number of rows.
  */
 #define Q8_BLOCK 168
 
@@ -158,8 +158,8 @@ static inline int32_t q8_sum_row(const uint8_t *row, const struct q8_tail *t, bo
 }
 
 /*
- * Computes, for each row, the correction for b's zero point. If `flips`, the product uses unsigned
- * bytes as signed bytes, whose values are 128 smaller.
+ * Computes, for each row, the correction for the zero point of the weights. If `flips`, the product
+ * uses unsigned bytes as signed bytes, whose values are 128 smaller.
  */
 static inline void q8_correct_rows(const struct nn_gemm_q8 *g, bool flips, const uint8_t *a,
 				   size_t rows, const struct q8_tail *t, int32_t *corrections)
@@ -205,8 +205,8 @@ struct q8_panel {
 };
 
 /*
- * Returns the arguments for multiplying rows, from row `row` on, by `eights` panels, from column
- * `column` on.
+ * Returns the arguments for multiplying the rows from `row` on by `eights` panels, the first of
+ * which begins at column `column`.
  */
 static inline ALWAYS_INLINE struct q8_panel q8_panel_of(const struct nn_gemm_q8 *g,
 							const struct q8_tail *tail, size_t row,

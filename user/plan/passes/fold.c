@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Folds steps of a compiled plan. A PAD becomes padding of the convolution or pooling that reads
- * its result. The pass removes pairs of steps that cancel out: a DEQUANTIZE with a QUANTIZE, or two
- * TRANSPOSEs.
+ * the PAD's result. The pass removes pairs of steps that cancel out: a DEQUANTIZE with a QUANTIZE,
+ * or two TRANSPOSEs.
  */
 #include <math.h>
 #include <string.h>
@@ -88,8 +88,8 @@ static bool has_value(const struct compiled_step *pad)
 }
 
 /*
- * Reads the value of a PAD's border, divided by the scale; the value is 0 except for PAD_V2.
- * Returns false if the value of the border is not constant.
+ * Reads the constant that a PAD writes to the border, divided by the scale. PAD always writes 0;
+ * PAD_V2 has an input for the constant. Returns false if the value of the border is not constant.
  */
 static bool read_padding(const struct folding *f, const struct compiled_step *pad, float *value)
 {

@@ -35,9 +35,9 @@ static struct operand filter_of(struct lowering *t, const struct tfl_tensor *x, 
 }
 
 /*
- * Returns the bias, or zeros. The scale of a quantised bias is the product of the scales of input
- * and filter. The function computes the scale, because NNAPI needs the exact product, and model
- * files have rounded scales.
+ * Returns the node's bias, or a bias of zeros if the node has none. The scale of a quantised bias
+ * is the product of the scales of input and filter. The function computes the scale, because NNAPI
+ * needs the exact product, and model files have rounded scales.
  */
 static uint32_t bias_of(struct lowering *t, const struct tfl_tensor *x, uint32_t input,
 			const struct operand *filter, uint32_t channels)
