@@ -168,7 +168,10 @@ FIXTURE(engine) {
 FIXTURE_SETUP(engine)
 {
 	ASSERT_TRUE(started);
-	/* Make calls wait long for a worker, because workers start slowly on slow machines. */
+	/*
+	 * Set a long limit for a call's wait for a worker, because workers start slowly on slow
+	 * machines.
+	 */
 	self->wait_ms = param_set("engine_wait_ms", 100000);
 	self->fd = open(DEVICE, O_RDWR | O_CLOEXEC);
 	ASSERT_GE(self->fd, 0);
@@ -256,7 +259,7 @@ static int as_user(uid_t uid, int (*act)(const int *fds, int count), const int *
 	return WEXITSTATUS(status);
 }
 
-/* Opens one context, gets a worker for it, notifies the parent and waits. */
+/* Opens a context, gets a worker for the context, notifies the parent and waits. */
 static int be_served(const int *fds, int count)
 {
 	int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
@@ -310,8 +313,9 @@ TEST_F(engine, crash_loop_backs_off)
 }
 
 /*
- * Opens up to @count contexts until one is refused. Returns the number of contexts before the
- * refused one, 254 if all contexts get a worker, or 255 after another error.
+ * Opens up to @count contexts until the engine refuses a context. Returns the number of contexts
+ * that got a worker before the engine refused a context, 254 if no context was refused, or 255
+ * after another error.
  */
 static int open_many(const int *fds, int count)
 {

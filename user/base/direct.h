@@ -3,10 +3,10 @@
  * A connection between a client and an engine, without the kernel module. The client's library
  * replaces the kernel module, and exchanges packets with the engine's kit on two sockets.
  *
- * The first socket is the client's connection to the engine. The first socket carries commands, in
- * the format of NNACCEL_SESSION_FETCH, and answers. With DIRECT_HELLO the client sends the engine
- * the second socket. The second socket carries the files that hold shared memory. The client sends
- * a file before the command or burst request that uses the file's memory.
+ * The first of the two sockets carries commands, in the format of NNACCEL_SESSION_FETCH, and
+ * answers. By DIRECT_HELLO on the first socket, the client sends the second socket's descriptor to
+ * the engine. The second socket carries the files that hold shared memory. The client sends a file
+ * before the command or burst request that uses the file's memory.
  */
 #ifndef NN_BASE_DIRECT_H
 #define NN_BASE_DIRECT_H

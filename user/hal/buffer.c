@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Buffers of memory domains: device memory that executions read and write. This process cannot map
- * a buffer, but only copy data to and from the buffer. The kernel knows only the bytes of buffers;
+ * Buffers of memory domains: device memory that executions read and write. The client cannot map a
+ * buffer, but only copies data to and from the buffer. The kernel knows only the bytes of buffers;
  * this file stores the shapes.
  */
 #include <inttypes.h>
@@ -38,7 +38,10 @@ struct nna_buffer {
 	 * NULL for a type of the NNAPI.
 	 */
 	const struct nn_device_extension_item *type;
-	/* The operand that merges all roles and the description, without extra parameters. */
+	/*
+	 * The operand without extra parameters whose shape is merged from all roles and the
+	 * buffer's description.
+	 */
 	struct nn_operand initial;
 	struct nn_operand current;	/* the operand with the shape of the current contents */
 	bool initialised;
@@ -685,8 +688,9 @@ void nna_buffers_out(struct nna_buffer_uses *uses, const struct nna_request *req
 {
 	*again = false;
 	/*
-	 * An execution that failed with NN_INVALID_ARGUMENT most likely never began. If the
-	 * execution began nevertheless, the kernel knows the buffer's state.
+	 * An execution that failed with NN_INVALID_ARGUMENT most likely never began. If an
+	 * execution that failed with NN_INVALID_ARGUMENT did begin, the kernel knows the buffer's
+	 * state.
 	 */
 	if (status == NN_INVALID_ARGUMENT)
 		return;

@@ -18,9 +18,9 @@
 /* The result of an operation on one end of a burst. */
 enum nn_ring_result {
 	NN_RING_OK = 0,
-	NN_RING_AGAIN,		/* no packet, or no room for a packet, or time is up */
+	NN_RING_AGAIN,		/* no packet has arrived, no room for a packet, or timeout */
 	NN_RING_TOO_BIG,	/* the packet has no datums, or is longer than the ring */
-	NN_RING_BROKEN,		/* sizes of the rings, or data from the other end, are invalid */
+	NN_RING_BROKEN,		/* the sizes of the rings or data from the other end are invalid */
 	NN_RING_DEAD,		/* the status page says that the burst is dead */
 };
 
@@ -101,8 +101,9 @@ enum nn_ring_result nn_ring_try_receive(struct nn_ring *ring, struct nnaccel_dat
 					uint32_t *count);
 
 /*
- * Receives a packet like nn_ring_try_receive(), but waits for the packet: spins and sleeps as
- * ring->waiter has learned. Returns NN_RING_AGAIN at the time `until_ns`, like nn_ring_send().
+ * Receives a packet like nn_ring_try_receive(), but waits for the packet. ring->waiter decides when
+ * the wait spins and when it sleeps. Returns NN_RING_AGAIN at the time `until_ns`, like
+ * nn_ring_send().
  */
 enum nn_ring_result nn_ring_receive(struct nn_ring *ring, struct nnaccel_datum *datums,
 				    uint32_t *count, uint64_t until_ns);

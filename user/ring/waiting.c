@@ -27,20 +27,23 @@
 #define MARGIN_NS 2000
 
 /*
- * First and largest number of sleeping waits before a wait spins as a probe. Failed probes raise
- * the number.
+ * After FIRST_PROBE sleeping waits, a wait spins as a probe. Failed probes raise this number up to
+ * LAST_PROBE.
  */
 #define FIRST_PROBE 8
 #define LAST_PROBE 1024
 
 /*
- * First and largest number of waits that only sleep after other threads wanted the CPU. Repeated
- * demand for the CPU raises the number.
+ * After other threads wanted the CPU during a wait, the next FIRST_YIELDS waits only sleep.
+ * Repeated demand for the CPU raises this number up to LAST_YIELDS.
  */
 #define FIRST_YIELDS 8
 #define LAST_YIELDS 1024
 
-/* Limits of the spin at the end of a long wait: 1 / TAIL_PART of the wait, and 2.5 spin budgets. */
+/*
+ * The spin at the end of a long wait takes at most 1 / TAIL_PART of the wait and 2.5 spin
+ * budgets.
+ */
 #define TAIL_PART 4
 #define TAIL_BUDGETS(budget) ((budget) * 5 / 2)
 
@@ -149,7 +152,7 @@ struct nn_wait_plan nn_waiter_plan(const struct nn_waiter *waiter)
 }
 
 /*
- * Moves a value towards a sample by 1 / 2^shift of the difference between the value and the sample.
+ * Moves a value towards a sample by 1 / 2^shift of their difference.
  */
 static uint64_t approach(uint64_t value, uint64_t sample, unsigned int shift)
 {

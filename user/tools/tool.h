@@ -19,10 +19,10 @@ enum {
 /* The description of a command, from which its --help and its parser of options are made. */
 struct tool_command {
 	const char *name;
-	const char *about;		/* text of --help before the options */
-	const char *more;		/* text of --help after the options, or NULL */
+	const char *about;		/* text that --help prints before the options */
+	const char *more;		/* text that --help prints after the options, or NULL */
 	const struct option_row *options;
-	size_t help;			/* offset in *into of the bool that --help sets to true */
+	size_t help;			/* offset of the member of *into that --help sets to true */
 	bool has_action;		/* true if the command accepts an argument */
 };
 
@@ -45,7 +45,7 @@ int tool_engine_test(int argc, char **argv);
 /* Prints why a command failed to standard error; returns TOOL_FAILED. */
 int tool_fail(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Reports a wrong option or argument, and refers the user to --help. Returns TOOL_USAGE. */
+/* Reports a wrong option or argument, refers the user to --help, and returns TOOL_USAGE. */
 int tool_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*

@@ -120,8 +120,8 @@ static bool prune(struct kernel *k)
 
 /*
  * Finds the ports of a partition's model. Inputs are tensors that the partition's nodes only read.
- * Outputs are tensors that nodes outside of the partition read. Ports of states follow the ports of
- * outputs.
+ * Outputs are tensors that nodes outside of the partition read. The ports of variable tensors' new
+ * states follow the ports of outputs.
  */
 static int find_ports(struct kernel *k, struct tfl_context *context)
 {
@@ -186,7 +186,7 @@ static int find_refused(struct kernel *k)
 		       b->operations[at].node != (uint32_t)k->nodes.list[i].index)
 			at++;
 		end = builder_end(b, at);
-		/* A device that does not answer has not refused the node. */
+		/* If the device does not answer, the device has not refused the node. */
 		if (end > at && builder_ask(b, at, end, &k->constants, devices->list,
 					    devices->count, supported + at, why) && !*why)
 			break;
@@ -448,7 +448,10 @@ int kernel_run(struct kernel *k, struct tfl_context *context)
 	result = k->is_idle ? ANEURALNETWORKS_NO_ERROR : k->compilation ? execute(k, context) :
 		 ANEURALNETWORKS_DEAD_OBJECT;
 	if (result == ANEURALNETWORKS_DEAD_OBJECT) {
-		/* The engine died, and its models are lost. A new engine may already be running. */
+		/*
+		 * The engine died, and its models are lost. Compile again, because a new engine may
+		 * already be running.
+		 */
 		say(k->delegate->options.verbosity, 1, "the device's engine died; compiling again");
 		deferred_pin(k, context);
 		result = kernel_build(k, context);

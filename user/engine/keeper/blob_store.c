@@ -403,7 +403,10 @@ bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[
 		cache_index_is_current(store->index) && !find(store, uid, key, &row));
 }
 
-/* SQL for the entries of a put's user, and of all users, except the entry that the put replaces. */
+/*
+ * SQL conditions for the entries of the user who puts an entry, and of all users; both exclude the
+ * entry that is replaced.
+ */
 #define OF_USER "FROM plan WHERE uid = ?1 AND key <> ?2"
 #define OF_ALL "FROM plan WHERE uid <> ?1 OR key <> ?2"
 #define SUMS "SELECT count(*), coalesce(sum(model_size + data_size), 0) "
@@ -411,8 +414,8 @@ bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[
 
 /*
  * Removes the least recently used entries of the user, or of all users, until the remaining entries
- * and the new entry are within the limits of number and size. Reads the numbers and sizes from the
- * index only once.
+ * and the new entry are within the limits of number and size. Reads the number and the sizes of
+ * entries from the index only once.
  */
 static bool make_room(struct blob_store *store, const struct blob_work *work, bool of_all)
 {
@@ -437,9 +440,9 @@ static bool make_room(struct blob_store *store, const struct blob_work *work, bo
 
 /*
  * Returns a number that no file ever had. The index records the number before the file is made, so
- * that no other keeper uses the number. A new index would start with 1, but running puts and
- * `verified` may still have numbers of the old index. The function next_file() skips numbers up to
- * `last_file`.
+ * that no other keeper uses the number. The numbers of a new index start with 1, but running puts
+ * and `verified` may still have numbers of the old index. The function next_file() skips numbers up
+ * to `last_file`.
  */
 static int64_t next_file(struct blob_store *store)
 {
@@ -475,10 +478,11 @@ static int64_t make_room_and_name(struct blob_store *store, const struct blob_wo
 }
 
 /*
- * Adds an entry, unless the index changed after the file got its number. A changed index may belong
- * to another engine, or may be a new index in which the number was not reserved. A key that another
- * worker of the user has already added is not an error, because an error would roll back the whole
- * transaction. An entry of the engine's own store replaces an older entry of the same key.
+ * Adds an entry, unless the index changed after the file got its number. After a change, the index
+ * may belong to another engine, or may be a new index, in which the file's number is not reserved.
+ * A key that another worker of the user has already added is not an error, because an error would
+ * roll back the whole transaction. An entry of the engine's own store replaces an older entry of
+ * the same key.
  */
 static bool publish(struct blob_store *store, const struct blob_work *work)
 {
@@ -613,7 +617,10 @@ bool blob_store_check(struct blob_store *store, int report, struct blob_work *wo
 void blob_store_end_check(struct blob_store *store, struct blob_work *work, uint64_t *plans,
 			  uint64_t *faults)
 {
-	/* Files of entries that the current transaction removes still exist. */
+	/*
+	 * The files of entries that the current transaction removes are deleted only after its
+	 * commit.
+	 */
 	blob_check_end(work->check, store->index, store->in_flight + store->num_removed, plans,
 		       faults);
 	work->check = NULL;

@@ -6,8 +6,8 @@
 #include "kit/burst/access.h"
 
 /*
- * Sets scratch->accesses to how the request accesses each of its slots. Returns false if no slot
- * has memory that a device uses.
+ * Sets s->accesses[i] to the NNACCEL_SYNC flags for the request's slot i: whether the request reads
+ * or writes the memory. Returns false if no slot has memory that a device uses.
  */
 static bool find_accesses(const struct executor *executor, struct scratch *s)
 {

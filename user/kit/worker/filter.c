@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A seccomp filter with the system calls that a worker may make. A system call outside the filter
- * ends the process, except a few calls that the C library can do without, which fail with an errno.
+ * A seccomp filter with the system calls that a worker may make. A system call that the filter does
+ * not allow ends the process. A few calls without which the C library also works fail with an errno
+ * instead.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -65,8 +66,8 @@ static const struct rule rules[] = {
 	ANY(brk),
 
 	/*
-	 * System calls of threads that already exist, and system calls for time. A starting thread
-	 * calls rseq() and set_robust_list().
+	 * System calls that threads make from their start on, such as rseq(), and system calls for
+	 * time.
 	 */
 	ANY(rseq),
 	ANY(set_robust_list),
@@ -228,8 +229,8 @@ static int add_driver_files(scmp_filter_ctx filter, struct scmp_arg_cmp number)
 }
 
 /*
- * Allows the system calls that an engine needs for drivers. Files that drivers created have
- * descriptor numbers in a range of their own.
+ * Allows the system calls that an engine needs for drivers. The descriptors of files that drivers
+ * created are in a separate range of numbers.
  */
 static int add_drivers(scmp_filter_ctx filter, const struct nna_engine *engine)
 {

@@ -7,10 +7,10 @@
  * on: four bytes of each of the channels c + 4p to c + 4p + 3. The four bytes of a channel come
  * from a group of four input rows.
  *
- * Parameters are packed as blocks of 64 channels. A block has vectors with four bytes for each
- * channel, in the order of the planes: first the scales, then the taps by column and group of rows.
- * If pixels have no gaps in memory, the blocks of an output row run across pixels, so a block may
- * begin at any channel. If pixels have no gaps, parameters are packed for each block before the
+ * Parameters are packed as blocks of 64 channels. A block consists of vectors with four bytes for
+ * each channel, in the order of the planes: first the scales, then the taps, by column and group of
+ * rows. If pixels have no gaps in memory, the blocks of an output row run across pixels, so a block
+ * may begin at any channel. If pixels have no gaps, parameters are packed for each block before the
  * next block that begins at channel 0.
  */
 #ifndef NN_PLAN_KERNELS_DEPTHWISE_Q8_H
@@ -32,7 +32,7 @@ struct depthwise_q8_layout {
 	size_t block_size;	/* bytes */
 	size_t packed;		/* size of all packed parameters */
 	size_t columns;		/* input columns that an output row reads, with padding */
-	/* bytes of the columns whose indices have the same remainder modulo the stride */
+	/* bytes of a plane's columns whose indices are equal modulo the stride */
 	size_t phase;
 	size_t plane;		/* distance in bytes between two planes */
 	size_t group_size;
@@ -40,8 +40,8 @@ struct depthwise_q8_layout {
 };
 
 /*
- * Returns the number of blocks before the next block that begins at channel 0. If pixels have gaps,
- * returns the number of blocks of a pixel.
+ * Returns the number of blocks from a block at channel 0 to the next block at channel 0. If pixels
+ * have gaps, this number is the number of blocks of a pixel.
  */
 static inline size_t depthwise_q8_blocks(const struct nn_depthwise_q8 *d)
 {

@@ -128,7 +128,7 @@ struct nn_field {
 
 /* A positive int32_t: a dimension, or a step between elements. */
 #define DIMENSION(field) WORD(field, 1, INT32_MAX)
-/* A number of elements or bytes, which rows with a SPAN limit. */
+/* A number of elements or bytes; SPAN rows limit this number. */
 #define COUNT(field) WORD(field, 1, UINT32_MAX)
 #define FLAG(field) WORD(field, 0, 1)
 /* The operand of XOR that makes bytes unsigned: 0x80 for signed bytes, otherwise 0. */
@@ -139,7 +139,7 @@ struct nn_field {
 #define FLOAT(field) WORD(field, 0, UINT32_MAX)
 #define FLOAT_WITHIN(field, limit) { .rule = NN_RULE_FLOAT, .count = 1, .ref = NN_REF(field), .most = limit }
 
-/* The position of an input. */
+/* The index of an input among the operation's inputs. */
 #define POSITION(field) WORD(field, 0, NN_SAVED_INPUTS - 1)
 /* An activation code that nn_recurrent_activation() accepts: 0 to 4, or 6. */
 #define RECURRENT_ACTIVATION(field) WORD(field, 0, 6), ONLY(field, 0x5f)
@@ -155,12 +155,12 @@ struct nn_field {
 /* Saves a structure in the state by the rows of the table `table`. */
 #define PART(field, table) { .rule = NN_RULE_PART, .ref = { offsetof(NN_STATE, field), 1, 0 },	\
 			     .rows = table }
-/* Rows that are skipped unless the value of a field is in a mask, or, with SET, is not 0. */
+/* Rows that apply only if the value of a field is in the mask `values` or, with SET, is not 0. */
 #define WHEN(field, values, ...) { .rule = NN_RULE_WHEN, .ref = NN_REF(field),		\
 				   .when = { values, NN_ROWS(__VA_ARGS__) } }, __VA_ARGS__
 #define IS(value) (UINT32_C(1) << (value))
 #define SET 0
-/* Rows that are applied to each element of arrays. */
+/* Rows that are applied once for each element of arrays. */
 #define EACH(field, ...) NN_EACH(.ref = NN_REF(field), __VA_ARGS__, END)
 #define EACH_OF(number, ...) NN_EACH(.count = number, __VA_ARGS__, END)
 #define NN_EACH(number, ...) { .rule = NN_RULE_EACH, number,				\
@@ -198,7 +198,7 @@ struct nn_field {
 		.factors = { NN_REF(factor), NN_REF_EACH(array, field), { 0, 0, 0 } })
 /*
  * SPAN_AXES checks a span whose factors are the dimensions of axes. REACH checks that an operand
- * has the last element that is read through axes with steps.
+ * contains the last element that axes with steps reach.
  */
 #define SPAN_AXES(operand, element, number, dims_)					\
 	NN_SPAN(NN_RULE_SPAN, operand, element, .count = NN_REF(number), .dims = NN_REF_EACH(dims_,))

@@ -14,7 +14,7 @@
 
 enum { X, RADIUS, BIAS, ALPHA, BETA, AXIS };
 
-#define MAX_COPY (1 << 16)	/* maximum floats of a padded row */
+#define MAX_COPY (1 << 16)	/* maximum number of floats in a padded row */
 #define MAX_COLUMNS 512		/* columns of a task, few enough to stay in the cache */
 
 struct response {
@@ -140,7 +140,7 @@ static void run_copied(const struct response *s, const struct nn_isa *isa, const
 	respond(s, isa, &f32);
 }
 
-/* Computes columns of a row and reads the row in place. */
+/* Computes some columns of a row that is read in place, without a padded copy. */
 static void run_columns(const struct response *s, const struct nn_isa *isa, const float *in,
 			float *out, size_t columns)
 {

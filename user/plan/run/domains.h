@@ -8,10 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A domain as a bit mask. If there are more than 32 domains, several domains have the same bit. */
+/*
+ * A domain and the domains of its CPU package, as bit masks. If there are more than 32 domains,
+ * several domains have the same bit.
+ */
 struct domain {
 	uint32_t bit;
-	uint32_t package;		/* bits of all domains in the package of this domain */
+	uint32_t package;		/* bits of all domains in the same CPU package */
 };
 
 /* The domains of all CPUs. The caller frees the member `of` with free(). */

@@ -119,8 +119,8 @@ inline barrier(thread)
 }
 
 /*
- * Atomically reads the last store to a word and adds a store; the exchange is acquire and release,
- * or relaxed.
+ * Atomically loads a word's newest value into `into` and stores `with`; with `order`, the load is
+ * an acquire and the store a release.
  */
 inline exchange(thread, name, with, order, into)
 {
@@ -134,7 +134,7 @@ inline exchange(thread, name, with, order, into)
 	}
 }
 
-/* Atomically adds `what` to the value of the last store to a word. */
+/* Atomically adds `what` to a word's newest value. */
 inline add(thread, name, what, order, into)
 {
 	exchange(thread, name, into + what, order, into)

@@ -9,7 +9,7 @@
 
 #define PARAMS_BYTES	512
 
-/* Numbers of a dispatch's tensors: up to five inputs, and the output as number 5. */
+/* Tensors 0 to 4 of a dispatch are the inputs, and tensor 5 is the output. */
 #define TENSORS		6
 #define OUTPUT		5
 
@@ -22,7 +22,8 @@
 
 /*
  * GROUP_SIZE is the number of invocations of a work group, and GROUPS_X the number of work groups
- * along the first dimension. A work group of a matrix product computes a tile of TILE by TILE.
+ * along the first dimension. A work group of a matrix product computes a tile of TILE rows and TILE
+ * columns.
  */
 #define GROUP_SIZE	64
 #define GROUPS_X	32768
@@ -74,8 +75,8 @@
 
 /*
  * Parameters of a chain of elementwise operations. Tensors 0, 1 and 2 of the dispatch are broadcast
- * to the output. Each step has an operand (1 or 2: the tensor; 0: no operand) and the numbers x and
- * y.
+ * to the output's shape. Each step has an operand (1 or 2: the tensor; 0: no operand) and the
+ * numbers x and y.
  */
 #define ELEMENTWISE_PARAMS								\
 	uint at[TENSORS];								\
@@ -172,7 +173,7 @@
 /*
  * Parameters of the shader that quantises rows of floats to contiguous rows of 8-bit values, for
  * the operations DYNAMIC_*. Tensor 1 has the range of each row, and tensor 2 the scale and zero
- * point of each row. The last row may be shorter than `size`.
+ * point of each row. Each row has `size` floats, except the last row, which may be shorter.
  */
 #define QUANTISE_PARAMS									\
 	uint at[TENSORS];								\
