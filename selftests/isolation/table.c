@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Table of isolation attempts: for each kind of handle, every process or context that does not own
- * the handle tries to use it. The module must reject each attempt. The test prints each attempt
- * with the attempt's errno.
+ * the handle tries to use it. The module must reject each of these attempts to use a handle. The
+ * test prints each attempt and its errno.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -399,7 +399,7 @@ static int file_of(FIXTURE_DATA(table) *self, enum handle handle, enum party par
 	}
 }
 
-/* Makes the attempt attempts[i] in the kind of process that attempts[] names. Returns the errno. */
+/* Tries attempts[i] in the kind of process that attempts[i] names. Returns the errno. */
 static int make_attempt(FIXTURE_DATA(table) *self, size_t i)
 {
 	int fd = file_of(self, attempts[i].file, attempts[i].party);

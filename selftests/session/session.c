@@ -168,7 +168,10 @@ TEST_F(sessions, fetch_refusals)
 		munmap(page, PAGE);
 		EXPECT_EQ(events_of(self->s.session, 0), POLLIN);
 
-		/* In the second iteration the queue has a notice instead of a query. */
+		/*
+		 * In the second iteration of the loop, the queue has a notice instead of a
+		 * query.
+		 */
 		ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_FETCH, &good), 0);
 		EXPECT_EQ(good.out_size, sizeof(struct nnaccel_cmd));
 		EXPECT_EQ(self->cmd.head.kind, i ? NNACCEL_DO_FORGET_MODEL : NNACCEL_DO_QUERY);
@@ -316,8 +319,8 @@ TEST_F(sessions, too_small_wakes_another)
 	EXPECT_EQ(async_wait(&second), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_QUERY);
 	/*
-	 * If the thread with the small buffer was woken first, its FETCH has failed; otherwise this
-	 * thread waits until the context is closed.
+	 * If the module woke the thread with the small buffer first, the thread's FETCH has failed.
+	 * Otherwise the thread waits until the context is closed.
 	 */
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);

@@ -2,10 +2,11 @@
 /*
  * One end of a burst: sends and receives packets, waits for the other end, and wakes the other end.
  *
- * No wake-up is lost, because each end executes a full barrier between its write and its read. The
- * end that will sleep sets its flag, then reads the word for which the end waits; the futex sleeps
- * only if the word is unchanged. The waking end writes the word for which the sleeping end waits,
- * then reads the sleeping end's flag. user/ring/model checks this protocol.
+ * No wake-up is lost, because each end executes a full barrier between its write and its read.
+ * Before an end sleeps, it sets its flag and then reads the word whose change it waits for;
+ * FUTEX_WAIT sleeps only if the word is unchanged. The other end writes the word whose change the
+ * sleeping end waits for, and then reads the sleeping end's flag. user/ring/model checks this
+ * protocol.
  */
 #include "base/clock.h"
 #include "base/spin.h"
@@ -214,8 +215,8 @@ static inline void look_for_sleeper(struct nn_ring *ring, const uint32_t *first)
 /* ---- sending ---- */
 
 /*
- * Returns NN_RING_OK if `need` lines are free. Reads the other end's counter `consumed` only if the
- * room known so far is too small.
+ * Returns NN_RING_OK if `need` lines are free. Reads the other end's counter `consumed` only if
+ * fewer than `need` lines are known to be free.
  */
 static enum nn_ring_result find_room(struct nn_ring *ring, uint32_t need)
 {
@@ -256,10 +257,10 @@ static inline void fill_line(struct nnaccel_line *line, const struct nnaccel_dat
 
 /*
  * Writes the lines of a packet, the first line last. The first line's sequence is written after
- * everything else, so that an end that sees this sequence sees the whole packet. While waiting for
- * a packet, the other end reads the first line. The writes to the first line follow each other
- * directly, so that the cache line is transferred only once. Returns the address of the first
- * line's sequence word.
+ * everything else, so that an end that sees this sequence sees the whole packet. The writes to the
+ * first line follow each other directly, because the other end polls this line, and each write
+ * after a read would transfer the cache line again. Returns the address of the first line's
+ * sequence word.
  */
 static const uint32_t *write_packet(struct nn_ring *ring, const struct nnaccel_datum *datums,
 				    uint32_t n)
@@ -507,8 +508,7 @@ static bool sleep_for_packet(struct nn_ring *ring, uint64_t until_ns)
 }
 
 /*
- * Makes one step of a wait that began at start_ns: sleeps or spins, as nn_waiter_plan() has
- * planned.
+ * Makes one step of a wait that began at start_ns: sleeps or spins by the plan of nn_waiter_plan().
  */
 static void wait_step(struct nn_ring *ring, const struct nn_wait_plan *plan, uint64_t start_ns,
 		      uint64_t until_ns)

@@ -55,7 +55,7 @@
 #define DEFERRED 100	/* cookie of the first of many deferred executions */
 #define NUM_DEFERRED 48
 #define NUM_BURSTS (2 * TASK_THREADS)
-#define LARGE (1U << 28)	/* size of a memory that ends with a constant */
+#define LARGE (1U << 28)	/* size of a memory whose last float is a model's constant */
 
 /* ---- the kernel ---- */
 
@@ -63,7 +63,10 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool closed;
-	/* The next command that a thread which serves the client can fetch; none if `size` is 0. */
+	/*
+	 * The next command for the threads that serve the client; no command waits if `size` is
+	 * 0.
+	 */
 	uint8_t command[2048] __attribute__((aligned(8)));
 	uint32_t size;
 	uint64_t committed;		/* cookie of the last command that was answered */
@@ -76,7 +79,8 @@ static struct {
 	float seen;
 	struct nnaccel_session_grant_fd exported;	/* last ioctl() that exported a grant */
 	uint32_t num_fences;		/* number of fences on which executions depend */
-	uint32_t open_fences;		/* number of fences that can be opened */
+	/* number of dependencies' fences that the engine can open */
+	uint32_t open_fences;
 	uint32_t merged;
 	bool cannot_merge;
 } kernel = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, .fence = -1 };
@@ -268,7 +272,7 @@ static struct {
 	atomic_bool executes;
 	atomic_int executions;
 	atomic_bool go_on;		/* set to let the waiting execution continue */
-	atomic_bool told;		/* set if the engine was notified of the client's death */
+	atomic_bool told;		/* true: the engine was notified of the client's death */
 	bool waits, waits_for_end, exports;
 	int fence;			/* fence with which the engine ends executions, or -1 */
 	int dependencies;		/* errno of these */
@@ -472,7 +476,7 @@ static struct thread_client *client;
 static int session, session_copy;
 static int keeper = -1;			/* client's end of the socket to the keeper */
 static float *memory;			/* memory of the client: the input x, then the output 2 x */
-static float written;			/* last float in the LARGE memory */
+static float written;			/* value of the last float in the memory of LARGE bytes */
 
 /* Writes the serialised form of a model of x + x with one number. */
 static size_t write_model(void)
@@ -557,8 +561,8 @@ static void test_execution(void **state)
 
 	(void)state;
 	/*
-	 * Only during an execution can the engine get the file of the execution's memory, for
-	 * devices.
+	 * The engine can get the file of an execution's memory, for devices, only during the
+	 * execution.
 	 */
 	assert_int_equal(nna_engine_region_file(NULL, memory), -1);
 	engine_state.exports = true;
@@ -676,8 +680,8 @@ static void limit_data(rlim_t more)
 }
 
 /*
- * A model that the engine must cache is compiled from a copy, which needs memory only for the
- * constants.
+ * The library compiles a model that the engine must cache from a copy, which needs memory only for
+ * the constants.
  */
 static void test_kept_in_little_memory(void **state)
 {
@@ -692,7 +696,10 @@ static void test_kept_in_little_memory(void **state)
 	await_end();
 }
 
-/* If there is no memory for a copy of a model's constants, the model is prepared but not cached. */
+/*
+ * If memory for a copy of a model's constants is lacking, the library prepares the model without
+ * caching it.
+ */
 static void test_no_room_to_keep(void **state)
 {
 	(void)state;

@@ -26,7 +26,7 @@
 #define DEFAULT_HEIGHT	180
 #define DEFAULT_FPS	60
 #define MIN_ACCURACY	95	/* percent */
-#define LESSONS		2	/* number of times that the demo must see each digit to learn */
+#define LESSONS		2	/* number of times that the demo must see each digit to learn it */
 #define MAX_LESSON	600	/* frames */
 #define PATTERN_FRAMES	25	/* number of frames with one test pattern of the camera */
 #define NUM_PATTERNS	20
@@ -55,7 +55,7 @@ struct demo {
 	uint64_t right;
 	uint64_t skipped;
 	uint64_t run_ns;
-	float least;			/* lowest probability among the right digits */
+	float least;			/* lowest probability of a digit that was read correctly */
 	int mapped;
 	int64_t moved, resolves;
 	struct nn_error err;

@@ -34,17 +34,18 @@ translator function_op;
 bool fits_quantised(const struct lowering *t, int32_t code, uint32_t a, uint32_t b, uint32_t out);
 
 /*
- * Translates a node to t->code of one input: an operation on 8-bit operands if the NNAPI supports
- * their scales.
+ * Translates a node to the operation t->code with one input. The operation has 8-bit operands if
+ * the NNAPI supports the operands' scales.
  */
 translator activation_op;
 /*
- * binary_op translates a node to t->code of two broadcast inputs; extremum_op translates a node to
- * MAXIMUM or MINIMUM of any number of inputs.
+ * binary_op translates a node to the operation t->code on two broadcast inputs; extremum_op
+ * translates a node to MAXIMUM or MINIMUM of any number of inputs.
  */
 translator binary_op, extremum_op;
 /*
- * Combines all inputs by operation `code`, one after the other. Sets *shape to the result's shape.
+ * Combines all inputs of the node, one after the other, by the operation `code`. Sets *shape to the
+ * result's shape.
  */
 uint32_t combined(struct lowering *t, int32_t code, struct shape *shape);
 /*
@@ -80,7 +81,7 @@ uint32_t ranged(struct lowering *t, uint32_t x, const struct shape *shape,
 /* Returns the elements [begin, begin + count) of an axis. */
 uint32_t taken(struct lowering *t, uint32_t x, const struct shape *shape, int axis, int64_t begin,
 	       int64_t count);
-/* Gathers `count` elements of an axis, whose indices are in operand `at`. */
+/* Gathers the `count` elements of an axis whose indices are in the operand `at`. */
 uint32_t gathered(struct lowering *t, uint32_t x, const struct shape *shape, int axis, uint32_t at,
 		  uint32_t count);
 /*
@@ -94,8 +95,8 @@ void divided(struct lowering *t, uint32_t x, const struct shape *shape, int axis
 	     uint32_t *parts);
 uint32_t reversed(struct lowering *t, uint32_t x, const struct shape *shape, int axis);
 /*
- * Pads each dimension by a pair of numbers. Emits PAD, or emits PAD_V2 or MIRROR_PAD with the last
- * operand `more`.
+ * Pads each dimension by a pair of numbers. Emits the operation `code`: PAD, or PAD_V2 or
+ * MIRROR_PAD with `more` as the last operand.
  */
 uint32_t padded(struct lowering *t, int32_t code, uint32_t x, const int32_t *pairs, uint32_t more);
 /* Translates TILE: input 1 has the number of repetitions of each axis. */
@@ -113,8 +114,8 @@ uint32_t resized(struct lowering *t, int32_t code, uint32_t x, const uint32_t *d
 /* Returns `shape` with the marked axes removed or, with `keep`, set to 1. */
 struct shape reduced_shape(const struct shape *shape, const bool *marked, bool keep);
 /*
- * Reduces (MEAN, REDUCE_...) a tensor of any rank. The result has the shape that flat() returns for
- * reduced_shape() with `keep`.
+ * Reduces (MEAN, REDUCE_...) a tensor of any rank. The result's shape is flat() of reduced_shape()
+ * with `keep`.
  */
 uint32_t reduced(struct lowering *t, int32_t code, uint32_t x, const struct shape *shape,
 		 const bool *marked);
@@ -131,8 +132,8 @@ uint32_t place_of(struct lowering *t, int32_t code, uint32_t x, const struct sha
 void topmost(struct lowering *t, uint32_t x, const struct shape *shape, int axis, int64_t k,
 	     bool is_greatest, uint32_t out[2]);
 /*
- * Returns bools of the shape `dims`, [before, count, behind]. An element is true if its index on
- * the middle axis equals the index in `at`, [before, 1, behind].
+ * Returns bools of the shape `dims`, [before, count, behind]. An element (i, j, k) is true if the
+ * element (i, 0, k) of `at`, a tensor of the shape [before, 1, behind], is j.
  */
 uint32_t is_place(struct lowering *t, uint32_t at, const uint32_t dims[3]);
 /* Converts negative indices, which count from an axis's end, to indices from the start. */

@@ -120,14 +120,14 @@ enum nna_engine_plugin {
 struct nna_engine_slot {
 	uint32_t slot;
 	bool is_writable;
-	void *base;			/* memory that others may write any time */
+	void *base;			/* memory that other processes may write any time */
 	uint64_t length;		/* in bytes; unreadable bytes read as 0, without a fault */
 	bool is_device_memory;		/* see nna_engine.takes_device_memory */
 };
 
 /* Memory of a client. */
 struct nna_engine_region {
-	void *base;			/* memory that others may write any time */
+	void *base;			/* memory that other processes may write any time */
 	uint64_t length;		/* in bytes; the region is mapped in whole pages */
 	bool is_writable;
 	bool is_device_memory;		/* see nna_engine.takes_device_memory */
@@ -527,10 +527,10 @@ bool nna_engine_replace(void *prepared, void *better);
  */
 
 /*
- * Gets the store's entry for a key of any key_size bytes. The caller frees *data, which has *size
- * bytes. On failure *data is NULL and *size is 0. Returns NN_OK, NN_OUT_OF_MEMORY, or
- * NN_GENERAL_FAILURE if the key has no entry or the engine has no store. Removes a damaged entry
- * and returns NN_GENERAL_FAILURE.
+ * Gets the store's entry for a key of key_size bytes, which may have any values. The caller frees
+ * *data, which has *size bytes. On failure *data is NULL and *size is 0. Returns NN_OK,
+ * NN_OUT_OF_MEMORY, or NN_GENERAL_FAILURE if the key has no entry or the engine has no store.
+ * Removes a damaged entry and returns NN_GENERAL_FAILURE.
  */
 enum nn_status nna_engine_store_get(const void *key, size_t key_size, void **data, size_t *size,
 				    struct nn_error *err);
@@ -608,8 +608,8 @@ bool nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_
 /*
  * Gets a sync_file that signals when all hardware that the execution depends on has finished. The
  * sync_file combines the sync_files that the client named and the fences of the execution's memory.
- * The function sets *sync_file to -1 if the execution has no fence to wait for, without
- * takes_fences, and in bursts. The caller closes the sync_file.
+ * The function sets *sync_file to -1 in bursts, without takes_fences, and if the execution has no
+ * fence to wait for. The caller closes the sync_file.
  *
  * The engine must not touch the execution's memory before the sync_file signals. The engine must
  * end the execution after the sync_file has signalled, or by a fence that signals after the

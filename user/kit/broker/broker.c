@@ -65,7 +65,7 @@ struct watch {
 	struct worker *worker;
 };
 
-/* A DYING worker gets no session, and the broker waits for the notice of the worker's end. */
+/* A DYING worker gets no session; the broker waits until the worker's process has ended. */
 enum worker_state { STARTING, IDLE, SERVING, DYING };
 
 struct worker {
@@ -197,8 +197,7 @@ static void update_weights(struct broker *b, uint32_t uid)
 
 /*
  * Reaps a dead worker and returns its exit status in the format of waitid(). If threads serve the
- * client, returns the status of a normal exit, because a thread's crash would have ended the whole
- * process.
+ * client, returns the status of a normal exit, because a crash in a thread ends the whole process.
  */
 static siginfo_t reap(struct worker *w)
 {
@@ -483,9 +482,9 @@ static struct worker *pass_session(struct broker *b, int session, const struct w
 }
 
 /*
- * Assigns a worker to a context. Makes the cgroup before fetching the session, because closing a
- * session without a worker ends the session. Returns NULL if the context gets no worker now. Sets
- * waiter->reason if the context will never get a worker.
+ * Assigns a worker to a context. Makes the cgroup before fetching the session, because the session
+ * of a context would be lost if the cgroup could not be made. Returns NULL if the context gets no
+ * worker now. Sets waiter->reason if the context will never get a worker.
  */
 static struct worker *give_worker(struct broker *b, struct waiter *waiter)
 {
@@ -581,10 +580,10 @@ static void mark_seconds(struct broker *b)
 }
 
 /*
- * Returns which contexts may get a worker if `ready` workers are idle. Only users that had few new
- * workers lately (see limits_is_modest()) may use the reserve of idle workers. Only users that have
- * no other context may use the last half of the reserve of idle workers. A user that opens many
- * contexts has to wait for new workers, while other users get idle workers.
+ * Returns the kind of contexts that may get a worker if `ready` workers are idle. Only users that
+ * had few new workers lately (see limits_is_modest()) may use the reserve of idle workers. Only
+ * users that have no other context may use the last half of the reserve of idle workers. A user
+ * that opens many contexts has to wait for new workers, while other users get idle workers.
  */
 static enum waiting_whom whom_to_serve(const struct broker *b, bool with_plugins,
 				       unsigned int ready)

@@ -119,7 +119,7 @@ enum nn_status models_map_pools(struct models *models, const struct command *com
 	loaded->num_pools = count;
 	for (uint32_t i = 0; i < count; i++) {
 		/*
-		 * If a grant lacks NNACCEL_PROT_READ, the driver that exported the memory has
+		 * A grant lacks NNACCEL_PROT_READ if the driver that exported the memory has
 		 * refused access.
 		 */
 		if (!(command->grants[first + i].prot & NNACCEL_PROT_READ))
@@ -287,7 +287,7 @@ enum nn_status models_add(struct models *models, struct loaded_model *loaded, st
 	loaded->users = 1;
 	loaded->device_bytes = memory_of(models, loaded->first.prepared).device;
 	/*
-	 * Take an additional reference to the first form of a model that was loaded from a cache,
+	 * For a model that was loaded from a cache, keep a reference to the model's first form,
 	 * because only the first form knows the model's inputs and outputs.
 	 */
 	loaded->first.users = loaded->model ? 1 : 2;

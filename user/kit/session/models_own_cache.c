@@ -90,8 +90,8 @@ static enum nn_status make_key(const struct own_cache_work *work, const struct l
 /* ---- cached plans ---- */
 
 /*
- * The header at the beginning of an entry's model part; all model parts of the engine follow the
- * header. An entry's data part consists of all data parts of the engine.
+ * The header at the beginning of an entry's model part; the engine's model parts follow the header.
+ * The entry's data part is the concatenation of the engine's data parts.
  */
 struct head {
 	uint64_t model[NNA_ENGINE_MAX_CACHE_FILES], data[NNA_ENGINE_MAX_CACHE_FILES];	/* sizes */
@@ -113,8 +113,8 @@ static void parts_free(struct parts *parts)
 }
 
 /*
- * Finds the engine's parts in an entry by the sizes in struct head. Returns false with errno EINVAL
- * if the sizes are wrong, or ENOMEM if memory runs out.
+ * Finds the engine's parts in a cache entry by the sizes in the entry's struct head. Returns false
+ * with errno EINVAL if the sizes are wrong, or ENOMEM if memory runs out.
  */
 static bool take_parts(const struct cached_parts *cached, const struct cache_files *files,
 		       struct evp_md_ctx_st *context, struct parts *parts)
@@ -427,8 +427,8 @@ static bool make_entry(struct saved *s, const struct cache_files *files, const u
 }
 
 /*
- * Caches the model's current form. If the engine replaces the form during store_form(), caches the
- * new form, too.
+ * Caches the model's current form. If the engine replaces the form meanwhile, caches the new form,
+ * too.
  */
 static void store_form(struct models *models, struct loaded_model *loaded)
 {

@@ -94,7 +94,7 @@ static inline ALWAYS_INLINE void run_inner(const struct nn_depthwise_q8 *d, int 
 		offsets[n] = (size_t)n * channels;
 		__asm__("" : "+r"(offsets[n]));
 	}
-	/* The last group of columns may compute some columns a second time. */
+	/* The last iteration may compute some columns a second time. */
 	for (size_t x = first, by = COLUMNS; x < last; x += by) {
 		int32x4_t acc[COLUMNS][2];
 
@@ -243,7 +243,10 @@ static size_t find_taps(const struct nn_depthwise_q8 *d, size_t x, struct nn_q8_
 	return count;
 }
 
-/* Numbers of taps inside the image that a 3 x 3 filter has at an edge and at a corner. */
+/*
+ * Number of taps of a 3 x 3 filter that are inside the image at an edge, and at a corner, of the
+ * image.
+ */
 #define EDGE 6
 #define CORNER 4
 
@@ -288,7 +291,10 @@ static inline ALWAYS_INLINE size_t run_edge(const struct nn_depthwise_q8 *d, boo
 	return c;
 }
 
-/* Calls run_edge() if the number of taps is EDGE or CORNER, and otherwise returns `c`. */
+/*
+ * Calls run_edge() if the number of taps is EDGE or CORNER. Otherwise computes nothing and returns
+ * `c`.
+ */
 static size_t run_small(const struct nn_depthwise_q8 *d, const struct nn_q8_tap *taps,
 			size_t num_taps, size_t c, const uint8_t *panel, uint8_t *out)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sections of a plan that cannot be compiled as a whole. A section is a series of operations that
- * can be compiled together. A section is compiled for each new set of shapes of its inputs.
+ * Sections: compilable parts of a plan that cannot be compiled as a whole. A section is a series of
+ * operations that can be compiled together. A section is compiled for each new set of shapes of its
+ * inputs.
  */
 #ifndef NN_PLAN_SECTIONS_H
 #define NN_PLAN_SECTIONS_H
@@ -56,8 +57,8 @@ uint64_t sections_made(const struct nn_plan *plan);
 const char *sections_kernels(const struct nn_plan *plan);
 
 /*
- * Adds the memory of the plans of all sections to `memory`: the packed weights, and the bytes of an
- * execution. An execution needs the memory of each section's largest plan, and the memory of
+ * Adds the memory that the plans of all sections need to `memory`: packed weights, and the bytes of
+ * an execution. An execution needs the memory of each section's largest plan, and the memory of
  * interpreted operations.
  */
 void sections_memory(const struct nn_plan *plan, struct nn_plan_memory *memory);

@@ -13,7 +13,7 @@
 
 /* Number of executions that all clients together must do before a running broker is killed. */
 #define SERVED		10
-/* Maximum difference between the numbers of kills of two kinds of processes. */
+/* Maximum difference between the kill counts of two kinds of processes. */
 #define AHEAD		3
 /* Time without an execution after which the engine counts as failed. */
 #define NEVER_NS	(120 * NS_PER_S)
@@ -106,8 +106,8 @@ static bool kill_broker(void)
 	early_kills += command != 0;
 	down = true;
 	/*
-	 * If the start command is still running, the command fails now, and kills_ended() starts
-	 * another command.
+	 * A start command that is still running fails because of the kill, and kills_ended() then
+	 * starts another command.
 	 */
 	if (!command)
 		start_engine();
@@ -163,7 +163,10 @@ bool kills_step(const pid_t *clients, unsigned long long executions)
 		return true;
 	next_kill = now + spacing_ns();
 	if (!options.wanted) {
-		/* Wait for an execution between two kills, even on a slow machine. */
+		/*
+		 * Wait until clients have executed a model between two kills, even on a slow
+		 * machine.
+		 */
 		if (executions == had_executed)
 			return true;
 		had_executed = executions;

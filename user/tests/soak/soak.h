@@ -21,10 +21,10 @@ enum soak_kind {
 struct soak_client {
 	atomic_ullong executions;
 	atomic_uint models;		/* number of models whose executions all succeeded */
-	atomic_uint refused;		/* number of failed calls that were allowed to fail */
+	atomic_uint refused;		/* number of calls that failed and were allowed to fail */
 	atomic_uint cached;		/* number of models that were loaded from the cache */
 	atomic_ullong longest_ns;	/* longest time of a preparation or execution */
-	char refusal[200];		/* reason of the last failure that was allowed */
+	char refusal[200];		/* reason of the last allowed failure */
 	char message[600];		/* reason of the client's unexpected end */
 };
 

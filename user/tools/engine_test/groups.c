@@ -668,7 +668,8 @@ void group_many_models(struct test *t)
 struct thread {
 	pthread_t id;
 	struct test *t;
-	struct test own;	/* test on the device of `t`, without time limits of calls */
+	/* test on the same device as `t`, whose calls have no time limits */
+	struct test own;
 	struct vector *v;
 	/* model that the thread executes; NULL if the thread itself prepares a model */
 	struct nna_prepared_model *model;
@@ -757,7 +758,7 @@ void group_threads(struct test *t)
 
 struct client {
 	pthread_t id;
-	/* test with a file of the device that this client has opened */
+	/* test on a file of the device that only this client uses */
 	struct test test;
 	const struct vector *v;
 	enum outcome outcome;
@@ -779,7 +780,10 @@ static void *run_client(void *arg)
 	status = nna_device_open(c->test.target.path, &c->test.target.device, &err);
 	if (!status)
 		status = nna_device_get_info(c->test.target.device, &info, &err);
-	/* Wait for the other clients, so that the engine has all clients at the same time. */
+	/*
+	 * Wait until all clients have begun, so that the engine has all clients at the same
+	 * time.
+	 */
 	atomic_fetch_sub(&waiting, 1);
 	while (atomic_load(&waiting))
 		sched_yield();
@@ -826,7 +830,7 @@ void group_clients(struct test *t)
 	for (uint32_t i = 0; i < count; i++) {
 		if (!clients[i].v)
 			continue;
-		/* An engine may reject some clients if many clients exist at a time. */
+		/* An engine that has many clients at a time may reject some of them. */
 		test_note(t, row, clients[i].outcome, NULL, clients[i].reason);
 	}
 	free(clients);
@@ -840,7 +844,7 @@ void group_clients(struct test *t)
 
 /*
  * Finds leaks: compares the program's memory, files and threads after a sixth of the rounds with
- * the memory, files and threads at the end.
+ * those after all rounds.
  */
 static enum outcome watch_memory(struct test *t, const char *what, uint32_t rounds,
 				 enum outcome (*run)(struct test *t, struct ready *ready, char *reason),
