@@ -103,8 +103,8 @@ static int32_t number_of(const struct nn_dynamic *d, float x)
 }
 
 /*
- * Rows of floats in quantised form: `values` are the quantised numbers minus the zero point, and
- * `scales` has the scale of each row.
+ * Quantised rows of floats; `values` are the quantised numbers minus the zero point, and `scales`
+ * has the scale of each row.
  */
 struct quantised {
 	const int16_t *values;
@@ -162,8 +162,8 @@ static enum nn_status check_rows(const struct nn_check *c)
 uint32_t nn_dynamic_form_input(const struct nn_run *r)
 {
 	/*
-	 * In DYNAMIC_CONV_2D the form is the second of the operation's own inputs; `own` is the
-	 * index of the first one.
+	 * In DYNAMIC_CONV_2D the form is input `own` + 1, where `own` is the index of the first
+	 * input that CONV_2D does not have.
 	 */
 	return r->op->code == NN_OP_DYNAMIC_CONV_2D ? nn_window_run_args(r).own + 1 : FORM;
 }

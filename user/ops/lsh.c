@@ -38,8 +38,8 @@ static enum nn_status infer_lsh_projection(struct nn_run *r)
 }
 
 /*
- * Computes one bit of a hash. The parameter `key` is a buffer for the seed and an item of the
- * input.
+ * Computes one bit of a hash. Each fingerprint is that of a seed followed by an item of the input,
+ * which the function puts into the buffer `key`.
  */
 static bool hash_bit(const struct nn_run *r, uint32_t index, uint8_t *key, size_t item)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A bit in a PreferenceCode; only the project's own plug-ins use the bit. */
+/* A flag that the project's own plug-ins may add to a PreferenceCode. */
 #ifndef NN_RUNTIME_PREFERENCE_H
 #define NN_RUNTIME_PREFERENCE_H
 

@@ -93,7 +93,7 @@ static const uint8_t *key_of(uint32_t number)
 	return key;
 }
 
-/* The bytes of an entry follow from the entry's number. */
+/* The bytes of an entry are computed from the entry's number. */
 static void fill(uint8_t bytes[ENTRY], uint32_t number)
 {
 	for (size_t i = 0; i < ENTRY; i++)
@@ -470,7 +470,7 @@ static void test_check(void **state)
 		}
 		close(fd);
 		/*
-		 * If a damaged row names a wrong file, there is a second fault: a file without a
+		 * A damaged row that names a wrong file causes a second fault: a file without a
 		 * row.
 		 */
 		assert_int_equal(count_faults(line), strstr(cases[i].fault, "not there") ? 2 : 1);
@@ -1742,7 +1742,7 @@ static void test_own_by_keeper(void **state)
 	open_own(2);
 	check_text("a", NULL, NO_ENTRY);
 	close_own();
-	/* An engine with another identity does not find the entry "a". */
+	/* An engine whose store_identity has changed does not find the entry "a". */
 	keeper_stop(&keeper);
 	options.identity = "library 2";
 	assert_true(keeper_start(&keeper, &options));

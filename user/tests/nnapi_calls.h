@@ -94,7 +94,7 @@ static const char *const nnapi_results[] = {
 };
 
 /*
- * Texts that nnapi_called() writes for the settings of a compilation, and for two runs in a burst.
+ * Parts of nnapi_called()'s text: for the settings of a compilation, and for two runs in a burst.
  */
 #define NNAPI_SET(devices, preference, priority) \
 	"for " #devices ", preference " #preference ", priority " #priority ", "

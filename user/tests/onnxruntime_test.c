@@ -293,8 +293,9 @@ static void test_usual_work(void **unused)
 		int64_t inner, columns;
 		size_t parts;
 	} cases[] = {
-		{ 60, 340, 1 },		/* work of 20,400 for tensors of 4 * 400 bytes */
-		{ 161, 126, 0 },	/* work of 20,286 for tensors of 4 * 287 bytes */
+		/* work 20,400, which is enough for tensors of 4 * 400 bytes */
+		{ 60, 340, 1 },
+		{ 161, 126, 0 },	/* work 20,286, too little for tensors of 4 * 287 bytes */
 	};
 	struct ort_ep_factory *factory = load();
 

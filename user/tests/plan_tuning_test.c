@@ -81,8 +81,8 @@ static uint64_t one_is_faster(uint32_t run, uint32_t step, uint32_t threads, uin
 }
 
 /*
- * Step 1 is faster on one thread. If some steps run on one thread, the steps that run on several
- * threads must wake threads, so the whole plan is slower.
+ * Step 1 is faster on one thread. If some steps run on one thread, the other steps must wake the
+ * sleeping threads, so the whole plan is slower.
  */
 static uint64_t together_is_slower(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
 {
@@ -110,8 +110,8 @@ static uint64_t all_are_faster(uint32_t run, uint32_t step, uint32_t threads, ui
 }
 
 /*
- * In three of four executions the threads of step 1 are late; in the fourth execution, they are as
- * fast as one thread.
+ * Step 1 is slower on several threads than on one thread in three of four executions, and as fast
+ * in the fourth.
  */
 static uint64_t threads_are_late(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
 {

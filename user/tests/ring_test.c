@@ -27,7 +27,7 @@
 #include "tests/heap_blocks.h"
 
 #define MAX_CAPACITY 64
-#define RESULT_DATUMS 5	/* length of result_sample()'s packet without the message */
+#define RESULT_DATUMS 5	/* number of datums in result_sample()'s packet without the message */
 
 /* The rings and the status page of a burst, as client and worker see them. */
 struct pair {
@@ -90,8 +90,8 @@ static void make_packet(struct nnaccel_datum *datums, uint32_t n, uint32_t seed)
 }
 
 /*
- * The event that the test's clock_gettime() causes when a waiting thread reads the clock between
- * its last check and its sleep.
+ * The test's clock_gettime() causes this event when a waiting thread reads the clock between the
+ * thread's last check and its sleep.
  */
 static struct {
 	struct pair *of;
@@ -372,7 +372,10 @@ static const struct {
 	uint64_t client_sends, worker_sends, frees;
 } wakes[] = {
 	{ 0, 0, 0, 0 }, { NNACCEL_WAIT_SPACE, 1, 1, 1 }, { NNACCEL_WAIT_PACKET, 1, 1, 0 },
-	/* The client rings the doorbell; the worker never rings the doorbell. */
+	/*
+	 * The client wakes a parked worker through the doorbell; the worker never uses the
+	 * doorbell.
+	 */
 	{ NNACCEL_WAIT_DOORBELL, 1, 0, 0 }, { UINT32_MAX, 3, 2, 1 },
 };
 
@@ -784,7 +787,7 @@ static void test_parked_end_rings(void **state)
 	nn_doorbell_wait(&p.doorbell, seen, 3600 * NS_PER_S);
 	assert_true(nn_ring_has_packet(&p.worker));
 	nn_ring_unpark(&p.worker);
-	/* A worker that has a packet to read cannot be parked. */
+	/* nn_ring_park() fails if the worker has a packet to read. */
 	assert_false(nn_ring_park(&p.worker));
 	assert_int_equal(control_of(&p, 1)->waiting, 0);
 	assert_int_equal(nn_ring_try_receive(&p.worker, p.in, &n), NN_RING_OK);
@@ -816,7 +819,7 @@ static void test_plans(void **state)
 	nn_waiter_init(&waiter, 200000);
 	plan = nn_waiter_plan(&waiter);
 	assert_int_equal(plan.spin_ns, 0);
-	/* A waiter whose next packet is due in microseconds plans to spin immediately. */
+	/* A waiter that expects the next packet within microseconds plans to spin immediately. */
 	plan = plan_after(200000, fast, 1);
 	assert_int_equal(plan.sleep_ns, 0);
 	assert_int_equal(plan.spin_ns, 200000);

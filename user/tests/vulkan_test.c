@@ -1604,7 +1604,10 @@ static void test_domains(void **unused)
 	free_arguments(&a);
 }
 
-/* The CPU checks the indices of GATHER, so a buffer of indices has the ordinary layout. */
+/*
+ * The CPU checks the indices of GATHER, so a buffer of indices has the same layout as clients'
+ * memory.
+ */
 static void test_domain_of_indices(void **unused)
 {
 	struct nn_error err = { "" };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Chooses the nodes that the device computes. Each node is translated with the shapes that ONNX
- * Runtime infers, and the device is asked about the resulting operations. Two sets of numbers
- * replace unknown dimensions in turn, and the translation of a node must succeed with both sets.
+ * Runtime infers, and the device is asked about the resulting operations. Unknown dimensions are
+ * replaced by two sets of numbers in turn; the translation of a node must succeed with both sets.
  */
 #include "partition.h"
 
@@ -22,8 +22,8 @@ struct cost {
 };
 
 /*
- * Rounds before LARGE replace unknown dimensions by small numbers, later rounds by numbers that are
- * large enough for windows.
+ * Rounds before LARGE replace unknown dimensions by small numbers. Rounds from LARGE on replace
+ * them by numbers that are large enough for windows.
  */
 enum { ROUNDS = 2, LARGE = ROUNDS };
 
@@ -50,8 +50,8 @@ static bool trial_shape(const struct value *value, uint32_t number, int round, s
 	if (!value->producer && !value->is_outer && shape->rank < 0)
 		shape->rank = 0;
 	/*
-	 * Make the last dimensions large, because they may be dimensions of images and sounds. The
-	 * first dimension may be the batch.
+	 * Make only the last dimensions large, because they may be dimensions of images and sounds,
+	 * and the first dimension may be the batch.
 	 */
 	for (int i = shape->rank - 1; i >= 0; i--) {
 		is_large &= i && shape->dims[i] < 0;
@@ -166,8 +166,8 @@ static bool try_node(struct translation *t, const struct node *node)
 }
 
 /*
- * Tries to translate all nodes. Sets *again if a node's rejection has also rejected earlier nodes,
- * so that the caller must try all nodes again.
+ * Tries to translate all nodes. Sets *again if a node's rejection has also caused the rejection of
+ * earlier nodes, so that the caller must try all nodes again.
  */
 static bool try_nodes(const struct graph *graph, const struct devices *devices, int round,
 		      struct cost *costs, char **why, bool *again)
@@ -383,9 +383,9 @@ static int64_t try_all(const struct graph *graph, const struct devices *devices,
 }
 
 /*
- * Tries small shapes. If some nodes are rejected, also tries large shapes, and uses the large
- * shapes if more nodes are claimed. Returns 0 if it uses the small shapes, LARGE if the large
- * shapes, and -1 if memory runs out.
+ * Tries to translate all nodes with small numbers for unknown dimensions. If nodes are rejected,
+ * also tries large numbers, and uses them if more nodes are claimed. Returns LARGE if large numbers
+ * are used, 0 if not, and -1 if memory runs out.
  */
 static int try_sizes(const struct graph *graph, const struct devices *devices, struct cost *costs,
 		     char **why)

@@ -25,8 +25,8 @@ void partitions_free(struct partitions *partitions);
 
 /*
  * Lists the claimed nodes in a file (see clients/report.h); after a write error the file is
- * incomplete. `others` is the number of parts in the file, which is also the number of the first
- * new part. If `others` is -1, the function begins a new file.
+ * incomplete. Appends parts to a file that already has `others` parts, and numbers the new parts
+ * from `others` on; with -1, begins a new file.
  */
 void report_graph(const char *path, const struct graph *graph, const struct partitions *partitions,
 		  const struct devices *devices, int others);

@@ -11,11 +11,11 @@
 #include "clients/lower/reader.h"
 #include "clients/tflite/abi.h"
 
-/* An operand that an execution provides or receives. */
+/* An input or output operand of an execution, and the tensor that belongs to the operand. */
 struct graph_port {
 	uint32_t operand;
 	int tensor;
-	/* true for the new value of a variable tensor, which is copied to the tensor */
+	/* true: the operand is the new value of a variable tensor, and is copied to the tensor */
 	bool state;
 	bool shared;	/* the variable tensor's new value is also an output of the node */
 	/* output tensor that the value is also copied to; or NO_TENSOR */
@@ -106,15 +106,15 @@ uint32_t low_in(struct lowering *t, uint32_t i);
 /* Returns input i, indices of int32 or int64. Indices that exceed 32 bits are clamped. */
 uint32_t index_in(struct lowering *t, uint32_t i);
 /*
- * Returns the data of a constant input as another type of the same size. An input that is not
- * constant must already have the scale of `type`.
+ * Returns the data of a constant input as another type of the same size. If the input is not
+ * constant, it must already have the scale of `type`.
  */
 uint32_t in_as(struct lowering *t, uint32_t i, const struct operand *type);
 /* Sets output i, whose shape TensorFlow Lite has computed. */
 void set(struct lowering *t, uint32_t i, uint32_t operand);
-/* Makes an operand for the new value of variable tensor input i. */
+/* Makes an operand for the new value of the variable tensor that is input i. */
 uint32_t new_state(struct lowering *t, uint32_t i);
-/* Declares output i to be also the new value of variable tensor input `state`. */
+/* Declares that output i is also the new value of the variable tensor that is input `state`. */
 void state_as(struct lowering *t, uint32_t state, uint32_t i);
 
 /* Converts activation codes of TensorFlow Lite to NNAPI's; rejects activations that NNAPI lacks. */

@@ -64,9 +64,9 @@ int ANeuralNetworksDevice_wait(const ANeuralNetworksDevice *device);
 
 /*
  * Makes a memory of `size` bytes at `offset` of a file that can be mapped: a temporary file,
- * /dev/shm, a memfd, a dma-buf. `protect` is PROT_READ or PROT_READ | PROT_WRITE. The function
- * duplicates `fd`. The first call that needs the file's contents maps the file, and returns
- * UNMAPPABLE if mapping fails. BAD_DATA: the size is 0, or the fd cannot be used.
+ * /dev/shm, a memfd, a dma-buf. `protect` is PROT_READ or PROT_READ | PROT_WRITE. The memory has
+ * its own duplicate of `fd`. The first call that needs the file's contents maps the file, and
+ * returns UNMAPPABLE if mapping fails. BAD_DATA: the size is 0, or the fd cannot be used.
  */
 int ANeuralNetworksMemory_createFromFd(size_t size, int protect, int fd, size_t offset,
 				       ANeuralNetworksMemory **memory);
@@ -132,8 +132,8 @@ void ANeuralNetworksModel_free(ANeuralNetworksModel *model);
 int ANeuralNetworksModel_finish(ANeuralNetworksModel *model);
 
 /*
- * Adds an operand; the first one has index 0. BAD_DATA: a type, shape, scale or zero point is
- * wrong.
+ * Adds an operand to a model; the first operand has index 0. BAD_DATA: a type, shape, scale or zero
+ * point is wrong.
  */
 int ANeuralNetworksModel_addOperand(ANeuralNetworksModel *model,
 				    const ANeuralNetworksOperandType *type);
@@ -189,8 +189,8 @@ int ANeuralNetworksModel_getSupportedOperationsForDevices(
 /* ---- Compilations ---- */
 
 /*
- * Creates a compilation for all devices: each operation runs on its fastest device, and on the CPU
- * if that device fails.
+ * Creates a compilation for all devices. Each operation runs on the device that is fastest for the
+ * operation, and on the CPU if that device fails.
  */
 int ANeuralNetworksCompilation_create(ANeuralNetworksModel *model,
 				      ANeuralNetworksCompilation **compilation);
@@ -207,8 +207,9 @@ void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation);
 
 /*
  * Sets a directory for compiled models, and a token of 32 bytes that is unique to the model, such
- * as the SHA-256 of the model's file. If two models have the same token and the same arguments, no
- * call fails, but the second model computes the first model's values. See Documentation/cache.rst.
+ * as the SHA-256 of the model's file. If two models have the same token and the same inputs and
+ * outputs, no call fails, but the second model computes the first model's results. See
+ * Documentation/cache.rst.
  */
 int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilation,
 					  const char *cacheDir, const uint8_t *token);
@@ -309,12 +310,12 @@ int ANeuralNetworksExecution_enableInputAndOutputPadding(ANeuralNetworksExecutio
 							 bool enable);
 
 /*
- * Run an execution. ANeuralNetworksExecution_compute() waits for the execution's end. The event
- * that startCompute() returns signals the execution's end. With burstCompute(), the execution runs
- * in a burst. With startComputeWithDependencies(), the execution starts once all `dependencies`
- * have ended. With startComputeWithDependencies(), the execution may take `duration` ns after its
- * start (0: no limit), and the shapes of its outputs must be known. An execution runs only once,
- * unless it is reusable. An execution with an argument that is not set returns BAD_DATA. After
+ * Run an execution. ANeuralNetworksExecution_compute() waits for the execution's end. The event of
+ * startCompute() signals the execution's end. With burstCompute(), the execution runs in a burst.
+ * With startComputeWithDependencies(), the execution starts once all `dependencies` have ended.
+ * With startComputeWithDependencies(), the execution may take `duration` ns after its start (0: no
+ * limit), and the shapes of its outputs must be known. An execution runs only once, unless it is
+ * reusable. An execution with an argument that is not set returns BAD_DATA. After
  * OUTPUT_INSUFFICIENT_SIZE the application can read the shapes of the outputs.
  */
 int ANeuralNetworksExecution_compute(ANeuralNetworksExecution *execution);
@@ -356,8 +357,8 @@ void ANeuralNetworksBurst_free(ANeuralNetworksBurst *burst);
 /* ---- Events ---- */
 
 /*
- * Makes an event that signals when the given sync_file signals. The function duplicates the fd.
- * BAD_DATA: the fd is not open.
+ * Makes an event that signals when the given sync_file signals. The event has its own duplicate of
+ * the fd. BAD_DATA: the fd is not open.
  */
 int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetworksEvent **event);
 

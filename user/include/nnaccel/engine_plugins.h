@@ -104,10 +104,10 @@ struct nna_engine_plugin_run {
 };
 
 /*
- * Fills in *to from the model's operand *from, without a value. The arrays to which *to points
- * belong to the model. Before a run, the engine sets value, value_size, and the known rank and
- * dimensions of *to. The engine aligns the value to the largest power of two that divides the
- * element size. Scalars and the tensors of descriptor->value_inputs must lie in memory that the
+ * Fills in all fields of *to from the model's operand *from, except the value. The arrays to which
+ * *to points belong to the model. Before a run, the engine sets value, value_size, and the known
+ * rank and dimensions of *to. The engine aligns the value to the largest power of two that divides
+ * the element size. Scalars and the tensors of descriptor->value_inputs must lie in memory that the
  * client cannot write during the run.
  */
 void nna_engine_plugin_operand(const struct nn_operand *from, struct nnx_operand *to);
@@ -120,8 +120,8 @@ bool nna_engine_plugin_needs_value(const struct nna_engine_plugin_operation *ope
 				   const struct nnx_operand *operand, uint32_t input);
 
 /*
- * Checks the signature of operation `of`; `operands` are the operands of the subgraph that contains
- * `of`. Returns NN_INVALID_ARGUMENT with the reason in `err` if the signature is wrong, and
+ * Checks the signature of the operation `of`; `operands` are the operands of the subgraph with this
+ * operation. Returns NN_INVALID_ARGUMENT with the reason in `err` if the signature is wrong, and
  * NN_OUT_OF_MEMORY if memory runs out.
  */
 enum nn_status nna_engine_plugin_check(const struct nna_engine_plugin_operation *operation,

@@ -367,9 +367,9 @@ void nna_preparation_free(struct nna_preparation *preparation);
 
 /*
  * Sets the signature of a prepared model that was loaded from a cache, so that
- * nna_buffer_allocate() can use the model. Models of nna_prepare_model() already have a signature.
- * Call nna_prepared_model_set_signature() before any other thread uses `prepared`. Returns NN_OK or
- * NN_OUT_OF_MEMORY.
+ * nna_buffer_allocate() can use the model. A model that nna_prepare_model() prepared already has a
+ * signature. Call nna_prepared_model_set_signature() before any other thread uses `prepared`.
+ * Returns NN_OK or NN_OUT_OF_MEMORY.
  */
 enum nn_status nna_prepared_model_set_signature(struct nna_prepared_model *prepared,
 						const struct nn_model *model,

@@ -67,8 +67,9 @@ static inline ALWAYS_INLINE NN_TARGET_AVX512 __m512i q8_scaled(__m512i acc,
 }
 
 /*
- * Stores two vectors of scaled values of one row as up to 32 bytes. _mm512_packs_epi32() alternates
- * four values of x0 with four of x1, which is the order of the columns.
+ * Stores two vectors of scaled values of one row as up to 32 bytes. The function
+ * _mm512_packs_epi32() alternates four values of x0 with four of x1, which is the order of the
+ * columns.
  */
 static inline ALWAYS_INLINE NN_TARGET_AVX512 void q8_store_two(uint8_t *c, __m512i x0, __m512i x1,
 							       const struct nn_q8_output *o,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declares the faults of faults.def, and the engine for WRAPS and all faults that follow WRAPS in
- * faults.def.
+ * Declares the faults of faults.def, and the engine with one of the faults from WRAPS on.
  */
 #ifndef NN_TESTS_FAULTY_H
 #define NN_TESTS_FAULTY_H
@@ -16,7 +15,10 @@ enum fault {
 	NUM_FAULTS,
 };
 
-/* Makes nnacceld's engine with one fault, namely WRAPS or a fault after WRAPS. */
+/*
+ * Makes nnacceld's engine with the fault `fault`, which must be WRAPS or come after WRAPS in
+ * faults.def.
+ */
 void faulty_operations(struct nna_engine *engine, enum fault fault);
 
 #endif /* NN_TESTS_FAULTY_H */
