@@ -39,7 +39,8 @@
 #define SEQUENCE	16	/* maximum number of calls in a sequence */
 #define ENTRIES		8192	/* maximum number of sequences in the corpus */
 #define GUIDED		1	/* number of guided processes at a time */
-#define STUCK_MS	200	/* time without a call after which a guided process is replaced */
+/* a guided process that makes no call for STUCK_MS is killed and replaced */
+#define STUCK_MS	200
 #define SIGNAL_MS	10	/* ms between signals; the second signal in a call ends the call */
 #define GUIDED_LIFE	20000	/* maximum number of calls that a guided process makes */
 #define GUIDED_CALLS	100000	/* or NNACCEL_FUZZ_CALLS */
@@ -89,7 +90,8 @@ static struct room *rooms;		/* by thread */
 static struct {
 	_Atomic unsigned long calls, good;
 	_Atomic unsigned long fenced;	/* number of answers that carry a fence */
-	_Atomic unsigned long by_ioctl[64];	/* number of good calls, by index in ioctls[] */
+	/* number of successful calls of each entry of ioctls[] */
+	_Atomic unsigned long by_ioctl[64];
 } *count;
 
 /* Random numbers that determined a sequence of calls; replaying the numbers repeats the calls. */
@@ -333,7 +335,7 @@ static void good_submission(struct fuzzer *f, unsigned long request, void *arg)
 
 	switch (request) {
 	case NNACCEL_SUBMIT:
-		/* Half of all submissions are executions. */
+		/* Make half of all submissions executions. */
 		kind = draw(f, 2) ? NNACCEL_WORK_EXECUTE : 1 + draw(f, NNACCEL_WORK_BURST);
 		good_work(f, kind);
 		*submit = (struct nnaccel_submit){
@@ -374,7 +376,7 @@ static void good_session_call(struct fuzzer *f, unsigned long request, void *arg
 	case NNACCEL_ENGINE_REFUSE:
 	case NNACCEL_ENGINE_OPENER:
 		/*
-		 * The field @context has the same offset in every structure that contains @context.
+		 * All structures with a field @context have the field at the same offset.
 		 */
 		((struct nnaccel_engine_session *)arg)->context = world.context;
 		((struct nnaccel_engine_refuse *)arg)->error =
@@ -728,7 +730,8 @@ static void inject_fault(int fail_nth, uint32_t nth)
 }
 
 /*
- * Chooses an initial sequence, an empty sequence, or a changed or shortened sequence of the corpus.
+ * Chooses the next sequence of calls: an initial or empty sequence, or a changed or shortened
+ * sequence of the corpus.
  */
 static void next_tape(struct fuzzer *chooser, struct tape *tape)
 {
@@ -806,8 +809,8 @@ static void call_guided(struct fuzzer *f, int fail_nth)
 	signals = 0;
 	if (!draw(f, 24)) {
 		/*
-		 * Block the signal, because the kernel kills the process if an injected fault
-		 * prevents the signal's stack frame.
+		 * Block the signal, because the kernel kills the process if an injected fault hits
+		 * the setup of the signal's stack frame.
 		 */
 		signals_set(SIG_BLOCK);
 		inject_fault(fail_nth, 1 + draw(f, 12));

@@ -26,7 +26,8 @@ struct nna_call {
 	struct nnaccel_shape *shapes;
 	uint32_t *pools;
 	void *block;
-	void *attributes;		/* attributes that the first nna_call_translate() encoded */
+	/* attributes, as the first nna_call_translate() of the call encoded them */
+	void *attributes;
 	size_t attributes_size;
 	struct nna_buffer_uses buffers;
 	struct {
@@ -86,7 +87,8 @@ enum nn_status nna_call_read_back(struct nna_call *call, int error, bool was_pas
 				  struct nn_error *err);
 
 /*
- * Writes the shapes and times of a call that ended with `status` to results of nna_take_results().
+ * Writes the shapes and times of a call that ended with `status` to `to`, which nna_take_results()
+ * has made.
  */
 enum nn_status nna_call_results(const struct nna_call *call, enum nn_status status,
 				const struct nna_results *to, struct nn_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fenced executions: the answers that the library has fetched.
+ * The answers to fenced executions that the library has fetched from the kernel.
  */
 #ifndef NN_HAL_FENCE_H
 #define NN_HAL_FENCE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The signature of a model: types and shapes of the main subgraph's inputs and outputs. The
- * signature outlives the model.
+ * signature may outlive the model.
  */
 #ifndef NN_HAL_SIGNATURE_H
 #define NN_HAL_SIGNATURE_H

@@ -10,7 +10,7 @@ int nna_submit(const struct nna_device *device, struct nnaccel_submit *submit);
 
 /*
  * Submits work and waits for the answer. `work` is the structure for work of kind `kind`, and
- * receives the answer. No signal ends the wait. Returns 0 or an errno.
+ * receives the answer. Signals do not end the wait for the answer. Returns 0 or an errno.
  */
 int nna_ask(const struct nna_device *device, enum nnaccel_work kind, void *work);
 

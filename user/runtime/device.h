@@ -48,7 +48,7 @@ struct request {
 	struct channel *channel;		/* channel of a burst, or NULL */
 	struct trace_run *trace;	/* object that receives the device's times, or NULL */
 
-	/* The members from `shapes` on are results of the execution. */
+	/* From `shapes` on, the members are results of the execution. */
 	struct nn_output_shape *shapes;		/* [num_outputs] */
 	bool shapes_known;
 	uint64_t on_device_us;			/* NNA_TIME_NONE: unknown */
@@ -122,9 +122,9 @@ struct device_ops {
 	void (*free)(struct prepared *prepared);
 	/*
 	 * Opens a channel to a prepared model; the channel runs one execution at a time. An
-	 * execution allocates nothing if the channel has already run a similar execution. The
-	 * channel must be closed before the prepared model is freed. The member open_channel is
-	 * NULL if the device has no channels.
+	 * execution allocates nothing if the channel has already run an execution with the same
+	 * memories. The channel must be closed before the prepared model is freed. The member
+	 * open_channel is NULL if the device has no channels.
 	 */
 	int (*open_channel)(struct prepared *prepared, struct channel **channel,
 			    struct nn_error *err);

@@ -355,8 +355,8 @@ int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetwork
 
 /*
  * Gets the sync_file of the hardware fence that signals an execution's end, or -1 without such a
- * fence. The event stores the device's answer. If memory or file descriptors ran out, the event
- * stores no answer, and the next call asks the device again.
+ * fence. The event stores the device's answer, so only the first call asks the device. If memory or
+ * file descriptors ran out, the next call asks the device again.
  */
 static int get_sync_file(ANeuralNetworksEvent *event, int *fence, struct nn_error *reason)
 {
@@ -385,8 +385,8 @@ int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent *event, int *
 	RT_NOT_NULL(event);
 	/*
 	 * An execution has a sync_file only if hardware computes the execution. If a process
-	 * computes the execution, another kind of file, or a thread, signals the end of the
-	 * execution.
+	 * computes the execution, a file that is no sync_file, or a thread, signals the execution's
+	 * end.
 	 */
 	fence = event->fence;
 	if (event->device)

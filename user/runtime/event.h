@@ -19,7 +19,8 @@ struct ANeuralNetworksEvent {
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
 	int sync_file;	/* fd of the hardware fence, or -1; protected by `lock` */
-	bool has_asked;			/* the device was already asked for `sync_file` */
+	/* true: the device has already been asked for `sync_file` */
+	bool has_asked;
 	bool has_ended;
 	int result;
 	struct nn_error reason;

@@ -71,8 +71,8 @@ int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bur
 /*
  * Submits a started execution to its device, which waits for the `wait_for` files: sync_files and
  * files of executions. The file *fence becomes readable at the execution's end; the caller must
- * then call execution_end_fenced(). If the device fails or does not support fenced executions,
- * *fence is -1 and the execution has not begun. `at_once` says that all `wait_for` files have
+ * then call execution_end_fenced(). If the device fails or does not support fenced executions, sets
+ * *fence to -1 and does not begin the execution. `at_once` says that all `wait_for` files have
  * signalled, so that the contents of inputs are known.
  */
 void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait_for,

@@ -55,8 +55,11 @@ struct ANeuralNetworksMemory {
 
 	pthread_mutex_t lock;
 	uint8_t *base;			/* NULL until mapped */
-	bool has_pages;			/* set if `base` came from pages_alloc() */
-	/* set by mapping; true if accesses must be announced to the dma-buf's exporter */
+	bool has_pages;			/* true: `base` came from pages_alloc() */
+	/*
+	 * true: the dma-buf's exporter must be notified of accesses; set when the memory is
+	 * mapped
+	 */
 	bool is_dmabuf;
 	struct memory_import *imports;	/* imports, one for each device that uses the memory */
 };

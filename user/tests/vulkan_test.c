@@ -423,8 +423,8 @@ static void check_random_graphs(void)
 }
 
 /*
- * The test's clock makes each submission take long, so the engine divides submissions. In the
- * second execution each submission has only one work group.
+ * By the test's clock each submission takes long, so the engine divides submissions. In the second
+ * execution, each submission has only one work group.
  */
 static void test_random_graphs(void **unused)
 {

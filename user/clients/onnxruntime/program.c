@@ -35,7 +35,8 @@ struct program {
 	struct graph *graph;
 	uint32_t *in, *out;		/* graph values of a run's inputs and outputs */
 	uint32_t in_count, out_count;
-	bool *by_value;			/* inputs whose values the model is compiled for */
+	/* inputs for whose values, not only shapes, the model is compiled */
+	bool *by_value;
 	pthread_mutex_t lock;		/* protects all fields after `lock` */
 	struct compiled *compiled;	/* list of compilations, last used first */
 	struct making *making;
@@ -302,8 +303,8 @@ static bool is_making(const struct program *p, const struct shape *shapes)
 }
 
 /*
- * Compiles for the shapes of a run. The caller holds the program's lock, which make() releases
- * while it compiles.
+ * Compiles the program for the shapes of a run. The caller holds the program's lock, which make()
+ * releases while it compiles.
  */
 static struct compiled *make(struct run *run)
 {
@@ -324,7 +325,7 @@ static struct compiled *make(struct run *run)
 }
 
 /*
- * Makes runs try the devices again: drops the compilations for the CPU. The caller holds the
+ * Drops the compilations for the CPU, so that runs try the devices again. The caller holds the
  * program's lock.
  */
 static void return_to_devices(struct program *p)

@@ -245,8 +245,8 @@ bool quantised_node(struct lowering *t, uint32_t count, bool fuse)
 }
 
 /*
- * Returns the 8-bit input of a DequantizeLinear, which replaces input `index` of the node in
- * translation.
+ * If a DequantizeLinear computes input `index` of the node in translation, returns the 8-bit input
+ * of the DequantizeLinear.
  */
 uint32_t quantised_in(struct lowering *t, uint32_t index)
 {

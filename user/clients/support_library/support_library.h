@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts of the support library's table.
+ * Functions that fill in the support library's table of functions.
  */
 #ifndef NN_CLIENTS_SUPPORT_LIBRARY_H
 #define NN_CLIENTS_SUPPORT_LIBRARY_H

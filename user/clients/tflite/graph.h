@@ -39,7 +39,8 @@ struct graph {
 	struct graph_port *states;
 	uint32_t num_states;
 
-	bool is_old;	/* parameters lack the fields that versions after 2.9 appended */
+	/* true: nodes' parameters lack the fields that TensorFlow Lite after 2.9 appended */
+	bool is_old;
 	const struct tfl_node *node;	/* in translation */
 	uint32_t first;			/* its first operation */
 	bool is_empty;			/* the node was rejected for a dimension of 0 */

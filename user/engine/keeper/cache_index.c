@@ -169,8 +169,8 @@ static int ask(sqlite3 *db, const char *query, char **answer)
 }
 
 /*
- * Sets *same to whether a query yields `expected`. Returns SQLITE_OK or an error; after an error
- * *same has no meaning.
+ * Sets *same to true if a query yields `expected`. Returns SQLITE_OK, or an error without a valid
+ * *same.
  */
 static int answers(sqlite3 *db, const char *query, const char *expected, bool *same)
 {

@@ -152,8 +152,8 @@ static struct user *get_user(struct keep *k, uint32_t uid, uint64_t now)
 }
 
 /*
- * Charges `price` to a budget that refills over time up to `most`. The budget is full at the time
- * *paid_ns. Returns false, without charging, if the rest of the budget is too small.
+ * Charges `price` to a budget that refills over time up to `most`. At the time *paid_ns the budget
+ * is full. Returns false, without charging, if the rest of the budget is too small.
  */
 static bool pay(uint64_t *paid_ns, uint64_t price, uint64_t most, uint64_t now)
 {

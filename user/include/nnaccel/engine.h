@@ -376,9 +376,9 @@ struct nna_engine {
 	 * Prepares a model from its saved parts: a model part for each model cache file, and a data
 	 * part for each data cache file. The memory of each model part comes from malloc() and
 	 * belongs to the engine, which must free this memory even if load() fails. The model parts
-	 * have the bytes that this engine saved. The memory of data parts is read-only, outlives
-	 * *prepared, and may change at any time. Returns NN_GENERAL_FAILURE if the parts do not
-	 * belong to one saved model.
+	 * have the bytes that this engine saved. Memory of data parts is read-only, outlives
+	 * *prepared, and other processes may change it at any time. Returns NN_GENERAL_FAILURE if
+	 * the parts do not belong to one saved model.
 	 */
 	enum nn_status (*load)(const struct nna_engine *engine, const struct nna_engine_part *model,
 			       const struct nna_engine_part *data,

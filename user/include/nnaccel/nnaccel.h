@@ -78,9 +78,8 @@ struct nna_device_entry {
 
 /*
  * Lists the devices of /sys/class/nnaccel in the order of their numbers. Without sysfs, lists
- * NNA_DEVICE_PATH if this file exists. On entry, *count is the length of `entries`; on return,
- * *count is the number of devices, which may be larger. `entry_size` is sizeof(struct
- * nna_device_entry).
+ * NNA_DEVICE_PATH if this file exists. On entry, *count is the length of `entries`; on return, it
+ * is the number of devices, which may be larger. `entry_size` is sizeof(struct nna_device_entry).
  */
 enum nn_status nna_device_list(struct nna_device_entry *entries, size_t entry_size,
 			       uint32_t *count, struct nn_error *err);
@@ -567,7 +566,10 @@ enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_b
 				   struct nna_buffer **buffer, uint32_t *token,
 				   struct nn_error *err);
 
-/* Frees a buffer. Executions in flight that use the buffer continue. NULL is allowed. */
+/*
+ * Frees a buffer. Executions in flight may still use a buffer that nna_buffer_free() frees. NULL is
+ * allowed.
+ */
 void nna_buffer_free(struct nna_buffer *buffer);
 
 /* Returns the size of a buffer's contents in bytes; 0 if the buffer is empty. */

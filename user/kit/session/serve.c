@@ -46,7 +46,10 @@ struct answer {
 	struct nn_error err;
 };
 
-/* Initialises an answer. To save time, does not clear the large buffer for the answer's message. */
+/*
+ * Initialises an answer. Initialises an answer, but saves time by not clearing the large buffer for
+ * the message.
+ */
 static void answer_init(struct answer *answer)
 {
 	answer->status = NN_OK;
@@ -92,8 +95,8 @@ static void do_query_device(struct server *server, uint32_t room, struct answer 
 	info->model_cache_files = can_save(server) ? server->models.files.model : 0;
 	info->data_cache_files = can_save(server) ? server->models.files.data : 0;
 	/*
-	 * An older client library has memory only for the fields that its version of the struct
-	 * has.
+	 * The answer's memory of an older client library has room only for the fields of that
+	 * library's version of the struct.
 	 */
 	if (info->size > room)
 		info->size = room;
@@ -1015,8 +1018,8 @@ void server_end(struct server *server)
 }
 
 /*
- * Ends the session but keeps its descriptor open. If the descriptor were closed, a new file could
- * get its number, and hanging threads would use the new file.
+ * Ends the session but keeps the session's descriptor open. Closing the session's descriptor could
+ * give its number to a new file, which hanging threads would then use.
  */
 void server_abandon(struct server *server)
 {

@@ -18,8 +18,8 @@
 #include "plan/kernels/kernel.h"
 
 /*
- * Refers to a number in a kernel's state, or to the element of an array at the current index of
- * EACH.
+ * Refers to a number in a kernel's state, or to the element of an array at the index that an EACH
+ * row has reached.
  */
 struct nn_ref {
 	uint16_t at;
@@ -41,7 +41,8 @@ enum nn_field_rule {
  */
 struct nn_span {
 	bool is_output;
-	bool is_each;			/* the index of EACH is added to the position */
+	/* true: the index of the EACH row's current element is added to the position */
+	bool is_each;
 	uint8_t position;	/* position of the operand, plus the field `base`, if any */
 	uint8_t num_axes;		/* number of axes if `count` refers to no field */
 	struct nn_ref base;

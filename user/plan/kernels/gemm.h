@@ -47,7 +47,7 @@ struct nn_gemm {
 };
 
 /*
- * Prepares the product of the rows of input 0 and the rows of input 1, with input 2 as the bias.
+ * Prepares the product of the rows of input 0 with the rows of input 1, plus the bias in input 2.
  * Returns false if no kernel for this CPU supports the types or the weights. The caller must have
  * set the fields `rows`, `columns` and `depth`.
  */
@@ -76,7 +76,7 @@ void nn_gemm_set_number(struct nn_gemm *g, const struct nn_isa *isa, enum nn_num
  */
 bool nn_gemm_complete(struct nn_gemm *g, const struct nn_isa *isa);
 
-/* Returns whether rows of `a` without gaps between them can be read in place. */
+/* Returns whether contiguous rows of `a` can be read in place. */
 static inline bool nn_gemm_takes_rows(const struct nn_gemm *g)
 {
 	return g->a_stride == g->depth;
@@ -90,8 +90,9 @@ size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa);
 
 /*
  * Packs the columns [first, first + count) of the weights. `first` must be a multiple of the
- * columns of the widest panel. Unless the last column is packed, `count` must be a multiple of the
- * columns of the widest panel. Returns false if the product does not accept the bias.
+ * columns of the widest panel. The widest panel's number of columns must also divide `count`,
+ * unless the packed columns include the last column. Returns false if the product does not accept
+ * the bias.
  */
 bool nn_gemm_pack(const struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
 		  size_t first, size_t count, void *packed);

@@ -44,7 +44,7 @@ q8_scale_load(const struct nn_q8_scale *s)
 }
 
 /*
- * Scales accumulators. The upper 32 bits of the 64-bit product 2 * acc * multiplier are acc *
+ * Scales accumulators. In the 64-bit product 2 * acc * multiplier, the upper 32 bits are acc *
  * multiplier / 2^31. The rounding terms add half a unit in the last place of the upper half, and
  * half a unit in the last place of the shifted result. Negative ties are rounded away from zero,
  * unless all negative values become the same byte.

@@ -20,15 +20,15 @@
 
 #define CHANGING (-1)
 
-/* A plan is wanted if one of the last LATELY executions used it. */
+/* A plan counts as recently used if one of the last LATELY executions used the plan. */
 #define LATELY 16
 
-/* Maximum number of cache misses that are interpreted before another plan is made. */
+/* Maximum number of cache misses in a row in which a section is interpreted instead of compiled. */
 #define MAX_PENALTY 1024
 
 /*
- * If plans replace each other but are still faster than interpreting, one of LOOK_AGAIN cache
- * misses is interpreted, in order to update the measured time of interpreting.
+ * If plans replace each other but are still faster than interpreting, the section is interpreted in
+ * one of LOOK_AGAIN cache misses, which updates the measured time of interpreting.
  */
 #define LOOK_AGAIN 64
 
@@ -44,7 +44,7 @@ struct shaped {
 	struct nn_subgraph subgraph;
 	struct nn_plan *plan;		/* NULL if the model could not be compiled */
 	struct nn_plan_memory memory;	/* the plan's memory, without shared weights */
-	_Atomic(uint64_t) bytes;	/* memory of the plan at the last call of count_bytes() */
+	_Atomic(uint64_t) bytes;	/* bytes that the last count_bytes() added for the plan */
 	struct nn_operand operands[];
 };
 
@@ -108,7 +108,8 @@ struct fact {
 	uint32_t listed;		/* last section that lists the operand as an input */
 	/* the operand is used outside of the section that writes the operand */
 	bool is_needed;
-	bool is_leaving;		/* the operand was needed outside in an earlier division */
+	/* in an earlier division the operand was used outside of its section */
+	bool is_leaving;
 };
 
 /* Returns whether no output shape depends on operand `o`, although `o` may determine addresses. */
@@ -263,8 +264,8 @@ static bool list_operands(struct section *s, struct fact *facts)
 static void free_sections(struct graph *g);
 
 /*
- * Marks a value as leaving its section if the section computes the value from constants and the
- * value is needed outside. Returns whether any value was newly marked.
+ * Marks each value that a section computes from constants and that is needed outside of the
+ * section. Returns whether a value was marked that was not marked before.
  */
 static bool finds_leaving(const struct graph *g, struct fact *facts)
 {
@@ -358,7 +359,10 @@ uint64_t sections_begin(const struct nn_plan *plan)
 	return plan->sections ? atomic_fetch_add(&plan->sections->runs, 1) + 1 : 0;
 }
 
-/* Updates a plan's share of `bytes`, including the cached memory of its executions. */
+/*
+ * Updates the bytes that a plan contributes to all->bytes, including the cached memory of the
+ * plan's executions.
+ */
 static void count_bytes(struct sections *all, struct shaped *shaped)
 {
 	uint64_t bytes = sizeof(*shaped) + shaped->memory.weights +
@@ -603,8 +607,8 @@ static bool evict_one(struct section *holder, bool *missed)
 		}
 	}
 	/*
-	 * Waiting for another section's lock could be a deadlock, because the holder of the other
-	 * lock may wait for this section's lock.
+	 * Do not wait for another section's lock, because its holder may wait for this section's
+	 * lock, which would be a deadlock.
 	 */
 	if (!oldest || (of != holder && pthread_mutex_trylock(&of->lock)))
 		return false;

@@ -200,8 +200,8 @@ static enum nn_status restore_operands(struct restoring *t)
 /* ---- Steps ---- */
 
 /*
- * Finds the memory of an operand that a step reads or writes. Returns false if there is no such
- * operand, or if `written` is true and steps may not write the operand.
+ * Finds the memory of an operand that a step reads or writes. Returns false if the operand does not
+ * exist, or if `written` is true and steps must not write the operand.
  */
 static bool bound_operand(const struct restoring *t, uint32_t operand, bool written,
 			  struct nn_room *room)
@@ -246,7 +246,7 @@ static bool overlap(const struct restoring *t, uint32_t a, uint32_t b)
 
 /*
  * Sets the size and alignment of the memory that a step may access for each of the step's operands.
- * Operands that the kernel supports but the step lacks get a size of 0.
+ * The size is 0 for operands that the kernel supports but the step lacks.
  */
 static bool bound_operands(const struct restoring *t, const struct step_form *from,
 			   struct nn_bounds *bounds)

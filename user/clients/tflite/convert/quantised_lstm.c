@@ -119,10 +119,10 @@ static uint32_t bias_of(struct lowering *t, enum gate gate)
 }
 
 /*
- * NNAPI's QUANTIZED_16BIT_LSTM computes the same as TensorFlow Lite's basic kernel, but with two
- * matrices for each gate. NNAPI's reference concatenates the recurrent weights before the input
- * weights, but the data before the state. The recurrent weights must be the first columns of the
- * basic kernel's matrix, which multiply the data.
+ * NNAPI's QUANTIZED_16BIT_LSTM computes the same values as TensorFlow Lite's basic kernel, but with
+ * two matrices for each gate. NNAPI's reference implementation places the recurrent weights before
+ * the input weights, but the data before the state. The recurrent weights must be the first columns
+ * of the basic kernel's matrix, which multiply the data.
  */
 static void basic_quantised(struct lowering *t)
 {
