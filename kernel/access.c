@@ -614,8 +614,8 @@ static int nnaccel_command_end_foreign(struct nnaccel_command *cmd)
 }
 
 /*
- * Begins the accesses of a command to its memory, or ends them once the command is finished. The
- * function runs in a thread of the context.
+ * In a thread of the context, begins a command's accesses to its memory, or ends these accesses
+ * once the command is finished.
  */
 static void nnaccel_command_access(struct work_struct *work)
 {

@@ -253,7 +253,7 @@ u64 nnaccel_account_bytes(struct nnaccel_account *account)
  * @account: the context's account
  * @bytes: number of bytes
  *
- * The function takes no lock, because every command calls it.
+ * Charging takes no lock, because every command charges memory.
  *
  * Return: 0 or -EDQUOT.
  */

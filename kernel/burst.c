@@ -542,7 +542,7 @@ void nnaccel_burst_kill_all(struct nnaccel_context *ctx, bool worker_died)
  * @session: the session whose worker will be notified
  * @number: out: the number; unchanged if none is needed
  *
- * The function allocates memory, so ctx->lock must not be held.
+ * The caller must not hold ctx->lock, because reserving a number allocates memory.
  *
  * Return: 0 or -ENOMEM.
  */

@@ -87,8 +87,8 @@ static_assert(NNACCEL_SYNC_READ == NNACCEL_PROT_READ && NNACCEL_SYNC_WRITE == NN
  * @size: the module's size of the structure
  * @min_size: size of the structure's first published version
  *
- * The function reads the size in the caller's structure only once, so the copy contains the size
- * that was checked.
+ * nnaccel_copy_struct() reads the size in the caller's structure only once, so the copy contains
+ * the size that was checked.
  *
  * Return: 0, -EFAULT, -EINVAL, -E2BIG.
  */

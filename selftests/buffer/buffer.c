@@ -320,7 +320,7 @@ TEST_F(buffers, copy)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-copied-out"), 1 + 100 + 2 * PAGE + 1 + CAPACITY);
 }
 
-/* The copy spans many allocations of contiguous pages, and ends within a page. */
+/* The large copy spans many allocations of contiguous pages, and ends within a page. */
 TEST_F(buffers, copy_large)
 {
 	const size_t size = (9UL << 20) + 12345;

@@ -46,8 +46,9 @@ struct refusal {
 /**
  * check_refusals() - Checks that a call with an invalid value fails and changes nothing
  *
- * Each case of @cases makes the valid structure @good invalid by one value. The call must fail with
- * the errno of this case, and must not change the structure.
+ * Each case of @cases makes the valid structure @good invalid by one value. An ioctl with an
+ * invalid structure must fail with the errno of the structure's case, and must not change the
+ * structure.
  */
 int check_refusals(int fd, unsigned long request, const void *good, size_t size,
 		   const struct refusal *cases, size_t num_cases);

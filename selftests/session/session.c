@@ -320,7 +320,7 @@ TEST_F(sessions, too_small_wakes_another)
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_QUERY);
 	/*
 	 * If the module woke the thread with the small buffer first, the thread's FETCH has failed.
-	 * Otherwise the thread waits until the context is closed.
+	 * A thread that was not woken first waits until the context is closed.
 	 */
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Maximum number of bytes that are read from a file. The rest of a longer file is ignored. */
+/* Maximum number of bytes that are read from a file; bytes beyond MAX_SIZE are ignored. */
 #define MAX_SIZE (1024 * 1024)
 
 /*

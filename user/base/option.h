@@ -77,8 +77,9 @@ void option_help(const struct option_row *rows);
 int option_printed(const char *program);
 
 /*
- * Prints a usage line with the program's name and `text`. The line goes to standard output if the
- * first argument is --help or -h, otherwise to standard error. Returns the program's exit status.
+ * Prints a usage line with the program's name and `text`. The usage line goes to standard output if
+ * the program's first argument is --help or -h, otherwise to standard error. Returns the program's
+ * exit status.
  */
 int option_usage(const char *program, const char *text, int argc, char **argv);
 

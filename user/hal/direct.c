@@ -22,8 +22,8 @@
 #include "ring/ring.h"
 
 /*
- * Times after an execution's deadline, equal to the module's defaults. The call returns after
- * GRACE_NS, and the worker is killed after KILL_NS.
+ * GRACE_NS after an execution's deadline, the client's call returns; KILL_NS after the deadline,
+ * the worker is killed. Both times equal the module's defaults.
  */
 #define GRACE_NS UINT64_C(100000000)
 #define KILL_NS NS_PER_S

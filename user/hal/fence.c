@@ -63,8 +63,8 @@ static enum nn_status declared_shape(const struct nna_prepared_model *p,
 }
 
 /*
- * Declares the shapes of outputs before the execution ends. Later executions that depend on this
- * execution check the shapes of their buffers.
+ * Declares the shapes of outputs at submission, because dependent executions may be submitted
+ * before the execution ends, and check the shapes of buffers.
  */
 static enum nn_status declare_shapes(struct nna_call *c, struct nn_error *err)
 {

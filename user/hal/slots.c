@@ -23,8 +23,8 @@ void nna_slots_destroy(struct nna_slots *slots)
 }
 
 /*
- * Returns the memory's entry in the table, or the free entry that ends the search. The table always
- * has a free entry.
+ * Returns the memory's entry in the table of slots, or the free entry that ends the search. The
+ * table of slots always has a free entry.
  */
 static struct nna_slot *search(const struct nna_slots *slots, const struct nna_memory *memory)
 {

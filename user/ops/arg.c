@@ -186,7 +186,7 @@ static void sift(struct candidate *heap, size_t count, size_t at)
 
 /*
  * Finds the `k` elements of a row that come first in the order of candidates, and sorts the
- * elements. The function uses a heap, which is faster than insertion if k is large.
+ * elements. Uses a heap, which is faster than insertion if k is large.
  */
 static void sort_top(const struct nn_tensor *in, size_t start, uint32_t row, uint32_t k,
 		     struct candidate *list)

@@ -154,7 +154,7 @@ static int32_t exp_negative(int bits, int32_t a, int32_t integer_bits)
 	return result;
 }
 
-/* Computes 1 / ((1 + a) / 2) by Newton's iteration. The result has two integer bits. */
+/* Computes 1 / ((1 + a) / 2), as a number with two integer bits, by Newton's iteration. */
 static int32_t reciprocal(int bits, int32_t a)
 {
 	int64_t sum = (int64_t)a + largest(bits);

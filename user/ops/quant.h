@@ -101,8 +101,8 @@ void nn_requantize_table(const struct nn_tensor *from, const struct nn_tensor *t
 			 uint8_t table[256]);
 
 /*
- * Fills a table like nn_requantize_table() for an input and the output of CONCATENATION. The table
- * has the rounding that CONCATENATION requires.
+ * Fills a table like nn_requantize_table() for an input and the output of CONCATENATION, with the
+ * rounding that CONCATENATION requires.
  */
 void nn_concatenation_table(const struct nn_tensor *in, const struct nn_tensor *out,
 			    uint8_t table[256]);

@@ -354,7 +354,7 @@ bool nn_ring_has_packet(const struct nn_ring *ring)
 
 /*
  * Copies the packet that begins at line rx_line; the first line of the packet must have arrived.
- * The function does not change *ring.
+ * Does not change *ring.
  */
 static enum nn_ring_result read_packet(const struct nn_ring *ring, struct nnaccel_datum *datums,
 				       uint32_t *size)
@@ -449,7 +449,7 @@ void nn_ring_break(struct nn_ring *ring)
 /* ---- waiting ---- */
 
 /*
- * Checks for a packet without reading the clock. The function pauses between checks, because each
+ * Checks for a packet without reading the clock. Between checks the thread pauses, because each
  * check transfers the cache line that the other end will write next, which delays the other end.
  */
 static bool look_blindly(const struct nn_ring *ring)

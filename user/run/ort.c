@@ -247,9 +247,9 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /*
- * Returns how many entries of the runtime's table to copy. The table becomes longer with each
- * release of the runtime, and its length is unknown. If the copied range is longer than the table,
- * it also has other data of the runtime, which is never used.
+ * Returns how many entries of the runtime's table of functions to copy. The table of functions
+ * becomes longer with each release of the runtime, and its length is unknown. If the copied range
+ * is longer than the table, it also has other data of the runtime, which is never used.
  */
 static size_t calls_of(const void *theirs)
 {
@@ -316,7 +316,7 @@ static const char *get_version(void)
 }
 
 /*
- * Returns whether this version of the runtime supports plug-in providers. The function compares
+ * Returns whether this version of the runtime supports plug-in providers. takes_plugins() compares
  * version numbers, because a call of GetApi() for a missing version would print a message.
  */
 static bool takes_plugins(const char *version)

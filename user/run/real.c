@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the original functions that the library replaces. The search begins in the caller's scope,
- * because perhaps only a plug-in of the program has loaded the runtime. If a program loads a
- * runtime with dlopen(), the program's calls of dlsym() return the library's replacements.
+ * Finds the original functions that the library replaces. The search for an original function
+ * begins in the caller's scope, because perhaps only a plug-in of the program has loaded the
+ * runtime. If a program loads a runtime with dlopen(), the program's calls of dlsym() return the
+ * library's replacements.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -55,8 +55,8 @@ static int get_destination(const ANeuralNetworksMemory *memory, const struct con
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "the destination was made with another shape than the source has");
 	/*
-	 * The size of the destination may have been unknown before the destination's shape was set
-	 * here.
+	 * The destination's size may have been unknown until nn_operand_merge_dims() completed its
+	 * shape.
 	 */
 	if (memory_is_on_device(memory))
 		destination->size = operand_size(&destination->operand);

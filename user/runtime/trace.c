@@ -102,8 +102,8 @@ static bool write_all(int fd, const char *text, size_t size)
 }
 
 /*
- * Appends text to the trace file, to which other processes also append text. The file is open only
- * during append(), because a program may close all its files.
+ * Appends text to the trace file, to which other processes also append text. The trace file is open
+ * only during append(), because a program may close all its files.
  */
 static bool append(const char *text, size_t size)
 {

@@ -361,8 +361,8 @@ static void prepare_victim(void)
 }
 
 /*
- * Checks that the index is either unchanged or has the new hash instead of the oldest hash. The
- * function also checks that the index can still be used.
+ * Checks that the index is either unchanged or has the new hash instead of the oldest hash. Also
+ * checks that the index can still be used.
  */
 static void check_survival(bool acknowledged)
 {

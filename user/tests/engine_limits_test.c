@@ -171,9 +171,12 @@ static void test_table_forgets_the_oldest(void **state)
 		crash(uid, START + uid);
 	assert_true(limits.num_users <= limits.max_users);
 	assert_int_equal(limits_acquire(&limits, uid, START + uid), 0);
-	/* The table never forgets a user whose worker still runs. */
+	/* The table of users never forgets a user whose worker still runs. */
 	assert_int_equal(limits_workers(&limits, 7000000), 1);
-	/* The table has forgotten the crashes of user 1, the oldest user without a worker. */
+	/*
+	 * The table of users has forgotten the crashes of user 1, the oldest user without a
+	 * worker.
+	 */
 	assert_int_equal(crash(1, START + uid), 0);
 	assert_int_equal(crash(1, START + uid), 0);
 }

@@ -100,7 +100,7 @@ static void test_event(void **state)
 	t.data[ADD_ELEMENTS] = 4;
 	assert_ok(ANeuralNetworksExecution_setMeasureTiming(e, true));
 	event = start(e, NULL);
-	/* The event has no sync fence, because no hardware ends the execution. */
+	/* An event has no sync fence if a process, not hardware, ends the event's execution. */
 	assert_result(BAD_DATA, ANeuralNetworksEvent_getSyncFenceFd(event, &fd));
 	assert_int_equal(fd, -1);
 	assert_ok(ANeuralNetworksEvent_wait(event));

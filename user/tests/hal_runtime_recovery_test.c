@@ -280,7 +280,7 @@ static void end_client(struct client *client)
 }
 
 /*
- * A user runs one client process more than the user may have workers. The client process without a
+ * A user runs more client processes than the user may have workers. The client process without a
  * worker can use the device after another client process has ended.
  */
 static void test_one_client_too_many(void **state)

@@ -595,8 +595,8 @@ static void test_functions(void **state)
 }
 
 /*
- * Tests RSQRT of every value of both 8-bit types. The result is the largest value if a number has
- * no reciprocal square root.
+ * Tests RSQRT of every value of both 8-bit types. RSQRT returns the largest value for a number that
+ * has no reciprocal square root.
  */
 static void test_rsqrt_of_bytes(void **state)
 {

@@ -23,7 +23,7 @@ int tool_fail(const char *command, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* The text may contain words of a worker, which is not trusted. */
+	/* The reason of a failure may contain text of a worker, which is not trusted. */
 	tool_make_plain(text);
 	fprintf(stderr, "nnaccel %s: %s\n", command, text);
 	return TOOL_FAILED;

@@ -47,9 +47,9 @@ static bool is_dense(const struct elementwise_params *p)
 }
 
 /*
- * Gives to chain `a` the axes of chain `b`; both chains have equally many elements. Returns true if
- * the chains have equal axes, or if `a` has a single axis, along which it reads each tensor with a
- * constant step. Otherwise returns false and does not change `a`.
+ * Gives to chain `a` the axes of chain `b`, which has as many elements as `a`, and returns true.
+ * Returns false and does not change `a` unless the chains have equal axes, or `a` has a single
+ * axis, along which it reads each tensor with a constant step.
  */
 static bool same_axes(struct elementwise_params *a, const struct elementwise_params *b)
 {

@@ -45,7 +45,7 @@ struct prepared_files {
 	int gone;			/* see prepared_execute() */
 	/*
 	 * A sync_file for which the GPU waits before the execution. The field `after` must be -1 if
-	 * prepared_waits() returns false. After the driver has taken the sync_file, `after` is -1.
+	 * prepared_waits() returns false, and becomes -1 when the driver has taken the sync_file.
 	 */
 	int after;
 	/*

@@ -781,8 +781,9 @@ struct nnaccel_shape {
  *	NNACCEL_TIME_NONE
  *
  * A wait for an execution ends early if the caller is killed or the worker
- * dies. The wait also ends when the module's grace period after the deadline has passed. After a
- * wait that ended early, the engine may still read and write the pools of the execution.
+ * dies. A wait for an execution also ends when the module's grace period after the deadline has
+ * passed. After a wait that ended early, the engine may still read and write the pools of the
+ * execution.
  *
  * Before the engine gets the command, the kernel waits for fences in the
  * reservation objects of dma-bufs, at most until the deadline. For an input the kernel waits for

@@ -13,7 +13,7 @@
 #include "clients/tflite/members.h"
 #include "clients/tflite/operations.h"
 
-/* The original functions of a wrapped node. The structure replaces the node's user_data. */
+/* The original functions of a wrapped node; the node's user_data points to this structure. */
 struct wrapped {
 	void *user_data;
 	node_function *prepare, *invoke;

@@ -13,7 +13,7 @@ typedef int node_function(struct tfl_context *context, struct tfl_node *node);
 /*
  * A copy of a node. The delegate copies nodes, because TensorFlow Lite gives access to nodes only
  * while the delegate prepares, and moves nodes later. The memory that a node's pointers refer to
- * stays valid. The copy has its own list of temporary tensors, which `prepare` may replace.
+ * stays valid. The copied node has its own list of temporary tensors, which `prepare` may replace.
  */
 struct member {
 	struct tfl_node node;

@@ -259,7 +259,7 @@ static void end_plan(struct keep *k, struct task *t)
 		give_plan(t);
 }
 
-/* Removes a user's entries. The answer has the number of removed entries. */
+/* Removes a user's entries, and stores the number of removed entries in the answer. */
 static void clear_user(struct keep *k, struct task *t)
 {
 	t->answer.kind = CACHE_FAILED;
@@ -845,7 +845,7 @@ static void keep_loop(struct keep *k)
 		if (poll(k->fds, k->count, -1) <= 0)
 			continue;
 		/*
-		 * The loop runs backwards, because the last client takes the array element of a
+		 * Serve the last client first, because the last client takes the array element of a
 		 * client that leaves.
 		 */
 		for (size_t i = k->count; --i >= FIRST_CLIENT;)

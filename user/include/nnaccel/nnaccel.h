@@ -501,11 +501,11 @@ enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 
 /*
  * The syncFence of IPreparedModel::executeFenced: a sync_file of the hardware's fence at the end of
- * an execution, for other drivers to wait on. The caller closes the sync_file. The call waits until
- * the engine has passed the execution to the hardware. Returns NN_GENERAL_FAILURE if the engine
- * ends the execution without a fence. Returns NN_GENERAL_FAILURE immediately if the execution uses
- * memory that a CPU accesses, or waits for a dependency. Returns NN_INVALID_ARGUMENT if the
- * parameter `fence` is no fence of this device.
+ * an execution, for other drivers to wait on. The caller closes the sync_file.
+ * nna_fence_get_sync_file() waits until the engine has passed the execution to the hardware.
+ * Returns NN_GENERAL_FAILURE if the engine ends the execution without a fence. Returns
+ * NN_GENERAL_FAILURE immediately if the execution uses memory that a CPU accesses, or waits for a
+ * dependency. Returns NN_INVALID_ARGUMENT if the parameter `fence` is no fence of this device.
  */
 enum nn_status nna_fence_get_sync_file(struct nna_device *device, int fence, int *sync_file,
 				       struct nn_error *err);

@@ -18,7 +18,7 @@ struct TfLiteDelegate;
  * Makes a buffer handle for Interpreter::SetBufferHandle() from a dma-buf, or from another fd that
  * can be mapped for reading and writing. If a tensor with the handle is an input or output of a
  * delegated partition, the device uses the dma-buf's memory without a copy. The tensor must fit in
- * the `size` bytes from `offset`. The function duplicates the fd. The handle is valid until
+ * the `size` bytes from `offset`. The handle has its own duplicate of the fd, and is valid until
  * TensorFlow Lite frees the handle.
  *
  * Returns the handle, or -EINVAL if the fd cannot be mapped for reading and writing, -ENOMEM or

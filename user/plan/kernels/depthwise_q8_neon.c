@@ -292,8 +292,8 @@ static inline ALWAYS_INLINE size_t run_edge(const struct nn_depthwise_q8 *d, boo
 }
 
 /*
- * Calls run_edge() if the number of taps is EDGE or CORNER. Otherwise computes nothing and returns
- * `c`.
+ * Calls run_edge() if the number of taps is EDGE or CORNER. For any other number of taps, computes
+ * nothing and returns `c`.
  */
 static size_t run_small(const struct nn_depthwise_q8 *d, const struct nn_q8_tap *taps,
 			size_t num_taps, size_t c, const uint8_t *panel, uint8_t *out)

@@ -127,7 +127,7 @@ static inline size_t nn_q8_panel_size(size_t lanes, size_t vectors, size_t depth
 /*
  * This structure follows each panel for instruction sets that sum two products in 16 bits, because
  * these sums may saturate. At the positions `places` in the depth, the panel has only one half of
- * each weight. The other halves of split weights follow the list `places`.
+ * each weight; the weight's other half follows the list `places`.
  */
 struct nn_q8_spares {
 	uint32_t count;

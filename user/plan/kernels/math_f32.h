@@ -33,9 +33,9 @@ static inline ALWAYS_INLINE TARGET VF polynomial_f32(VF x, const float *coeffici
 					  sizeof((float[]){ __VA_ARGS__ }) / sizeof(float))
 
 /*
- * Computes e^x with an error of one unit in the last place, for x in [EXP_LOW, EXP_HIGH]. The
- * result is 2^n times a polynomial of the remainder x - n ln 2, whose absolute value is at most
- * half of ln 2. The exponential of NaN is NaN.
+ * Computes e^x with an error of one unit in the last place, for x in [EXP_LOW, EXP_HIGH]: 2^n times
+ * a polynomial of the remainder x - n ln 2, which is at most ln 2 / 2 in absolute value. The
+ * exponential of NaN is NaN.
  */
 static inline ALWAYS_INLINE TARGET VF exp_f32(VF x)
 {
@@ -170,7 +170,7 @@ static inline ALWAYS_INLINE TARGET VF erf_f32(VF x)
 
 /*
  * Computes x * (1 + erf(x / sqrt(2))) / 2 with an error of three units in the last place, or of
- * 10^-6 if x is negative. The function uses a quotient of polynomials, which takes half the time of
+ * 10^-6 if x is negative. gelu_f32() uses a quotient of polynomials, which takes half the time of
  * erf_f32(). GELU of NaN is NaN.
  */
 static inline ALWAYS_INLINE TARGET VF gelu_f32(VF x)

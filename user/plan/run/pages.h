@@ -11,8 +11,8 @@
 void *pages_alloc(size_t size);
 
 /*
- * Returns zeroed memory like pages_alloc(), but also allocates all its pages at once. The function
- * is for memory that is soon written as a whole.
+ * Returns zeroed memory like pages_alloc(), but also allocates all its pages at once, for memory
+ * that is soon written as a whole.
  */
 void *pages_alloc_all(size_t size);
 void pages_free(void *memory, size_t size);

@@ -257,8 +257,8 @@ static void test_copy_of_vgem(void **state)
 }
 
 /*
- * Access to the end of the sparse file needs a device address of more than 28 bits. The file uses
- * no memory, so only the limit of device addresses makes the execution fail.
+ * Access to the end of the sparse file needs a device address of more than 28 bits. A sparse file
+ * uses no memory, so only the limit of device addresses makes the execution fail.
  */
 static void test_too_large(void **state)
 {

@@ -645,7 +645,7 @@ struct vector *vector_cut(const struct nn_model *model, const bool *remain, cons
 
 /*
  * A vector's file consists of a struct head, the name, the serialised model, the pool and the
- * inputs. The file has no outputs, because loading computes the outputs.
+ * inputs. A vector's file has no outputs, because loading the vector computes its outputs.
  */
 struct head {
 	char magic[8];
