@@ -320,8 +320,8 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 		 layout->num_uses * sizeof(struct nnaccel_use) +
 		 min_t(size_t, layout->max_payload, NNACCEL_SMALL_PAYLOAD);
 	/*
-	 * The waits for fences of memory are allocated later, but nnaccel_command_alloc() charges
-	 * them.
+	 * The memory for waits on fences is allocated later, but already charged by
+	 * nnaccel_command_alloc().
 	 */
 	charge = NNACCEL_COMMAND_BYTES + arrays + layout->num_grants * NNACCEL_WAIT_BYTES;
 	ret = nnaccel_charge_kernel(ctx->account, charge);
@@ -661,8 +661,8 @@ static void nnaccel_command_complete(struct nnaccel_command *cmd)
 		cmd->end_ns = ktime_get_ns();
 	trace_nnaccel_command_end(cmd);
 	/*
-	 * The caller has a reference to the command, so nnaccel_command_put() never frees the
-	 * command here.
+	 * nnaccel_command_put() does not free the command here, because the caller has a reference
+	 * to the command.
 	 */
 	if (cmd->watched && cancel_delayed_work(&cmd->expiry))
 		nnaccel_command_put(cmd);

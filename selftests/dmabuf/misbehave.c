@@ -113,7 +113,7 @@ static bool command_waits(FIXTURE_DATA(misbehave) *self)
 	return poll(&poller, 1, 200) == 1;
 }
 
-/* Checks that @n accesses began, and that each of them ended. */
+/* Checks that @n accesses began, and that all @n accesses ended. */
 #define EXPECT_PAIRS(_n) do {							\
 	EXPECT_TRUE(BECOMES(&self->x, ended[0], _n));				\
 	EXPECT_EQ(exporter_counts(&self->x).begun[0], _n);			\

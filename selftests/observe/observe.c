@@ -44,7 +44,7 @@ FIXTURE_TEARDOWN(observe)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Returns whether a file has a line that contains both @one and @other. */
+/* Returns whether a file has a line that contains the texts @one and @other. */
 static bool file_has(const char *path, const char *one, const char *other)
 {
 	FILE *file = fopen(path, "re");

@@ -59,9 +59,9 @@ bool allowlist_admits(struct allowlist *allowlist, const struct allowlist_progra
  * Returns whether a line of the list names the program's service or its label. The system's service
  * manager sets the service's name, so neither a user nor a container inside another service can
  * choose the name of a service. The security module sets the program's label.
- * allowlist_admits_service() reads the list again if the list's file has changed. No program is
- * admitted if users other than root and this process's user may write the list. Only one thread at
- * a time may call allowlist_admits_service().
+ * The function allowlist_admits_service() reads the list again if the list's file has changed. No
+ * program is admitted if users other than root and this process's user may write the list. Only one
+ * thread at a time may call allowlist_admits_service().
  */
 bool allowlist_admits_service(struct allowlist *allowlist, const char *cgroup, const char *label);
 

@@ -96,10 +96,10 @@ static void time_runs(const struct subject *s, double *times, size_t count)
 }
 
 /*
- * Runs subject and peer in turn, so that other work on the machine disturbs both. With several
- * threads subject and peer alternate less often, because the peer's threads spin long after the
- * peer's last run. After the peer's runs the function waits until the peer's threads sleep. Before
- * each turn, warm-up runs end the idle states of the CPUs.
+ * Runs subject and peer in turn, so that other work on the machine disturbs the subject as much as
+ * the peer. With several threads subject and peer alternate less often, because the peer's threads
+ * spin long after the peer's last run. After the peer's runs the function waits until the peer's
+ * threads sleep. Before each turn, warm-up runs end the idle states of the CPUs.
  */
 static void compare_runs(const char *figure, struct subject ours, struct subject peer,
 			 uint32_t threads, size_t runs, size_t percent)

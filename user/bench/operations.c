@@ -256,8 +256,8 @@ static size_t set_args(const struct case_model *m, const uint32_t *list, uint32_
 
 /*
  * Returns the shortest time of many copies that read half of `bytes` and write the other half. Each
- * copy uses another distance between source and destination, because some CPUs (Zen 3, by `rep
- * movsb`) copy slowly if the offsets of both in their pages differ only slightly.
+ * copy has another distance between source and destination, because some CPUs (Zen 3, by `rep
+ * movsb`) copy slowly if the two addresses are at nearly the same offset in a page.
  */
 static double time_copy(size_t bytes)
 {

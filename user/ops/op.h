@@ -33,9 +33,9 @@ struct nn_check {
 };
 
 /*
- * An operand of an operation at run time. Kernels write only the data of outputs, not the other
- * fields. Shape rules write rank, dims, scale and zero_point of outputs, and the type if it differs
- * from the type in the model.
+ * An operand of an operation at run time. Kernels write the data of outputs, but no other fields of
+ * outputs. Shape rules write rank, dims, scale and zero_point of outputs, and the type if it
+ * differs from the type in the model.
  */
 struct nn_tensor {
 	int32_t type;

@@ -139,9 +139,9 @@ void compiled_fold(struct compiled *c, void *const *data, const uint32_t *produc
 		   struct nn_tensor *inputs, struct nn_tensor *outputs);
 
 /*
- * Lets two operands share memory if a step would only copy one operand to the other, and drops the
- * step. The caller must have set the kind and the constant of each place, and each operand's root
- * to the operand itself.
+ * If a step would only copy an operand to another operand, lets the two operands share memory, and
+ * drops the step. The caller must have set the kind and the constant of each place, and each
+ * operand's root to the operand itself.
  */
 void compiled_alias(struct compiled *c, uint32_t operands);
 

@@ -124,8 +124,8 @@ enum nn_status plan_tell_shapes(struct nn_execution *e, const struct value *resu
 				struct nn_error *err);
 
 /*
- * Runs a subgraph. `inputs` are only read; the caller still owns them. `results` are written only
- * if the subgraph succeeds. A result owns its memory unless the memory belongs to `args`.
+ * Runs a subgraph. `inputs` are only read, and still belong to the caller. `results` are written
+ * only if the subgraph succeeds. A result owns its memory unless the memory belongs to `args`.
  */
 enum nn_status run_subgraph(struct run *run, uint32_t index, const struct value *inputs,
 			    const struct nn_arg *args, struct value *results);

@@ -32,9 +32,9 @@ struct nn_rings {
 
 /*
  * Maps the rings of a burst, for the client, who writes requests, or for the worker, who writes
- * results. The sizes of the rings come from a page that only the kernel writes. nn_rings_map() does
- * not set the member `doorbell` of *map. Returns false and sets errno on failure; nn_rings_unmap()
- * must be called even after a failure.
+ * results. The sizes of the rings come from a page that only the kernel writes. The function
+ * nn_rings_map() does not set the member `doorbell` of *map. Returns false and sets errno on
+ * failure; nn_rings_unmap() must be called even after a failure.
  */
 bool nn_rings_map(struct nn_rings *rings, nn_region_mapper *mapper, const void *end, bool is_client,
 		  struct nn_ring_map *map);

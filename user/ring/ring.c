@@ -404,7 +404,7 @@ static void claim_lines(const struct nn_ring *ring)
 	}
 }
 
-/* Frees the lines of a received packet of n datums, so that the sender can use them again. */
+/* Frees the lines of a received packet of n datums for the sender. */
 static void free_lines(struct nn_ring *ring, uint32_t n)
 {
 	uint32_t lines = nn_ring_lines(n);

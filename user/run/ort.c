@@ -316,8 +316,9 @@ static const char *get_version(void)
 }
 
 /*
- * Returns whether this version of the runtime supports plug-in providers. takes_plugins() compares
- * version numbers, because a call of GetApi() for a missing version would print a message.
+ * Returns whether this version of the runtime supports plug-in providers. The function
+ * takes_plugins() compares version numbers, because a call of GetApi() for a missing version would
+ * print a message.
  */
 static bool takes_plugins(const char *version)
 {

@@ -189,9 +189,9 @@ void device_lock_list(void);
 void device_unlock_list(void);
 
 /*
- * Returns the number of devices. Devices have the order in which they were found; the CPU is last.
- * If devices are missing, later calls search for devices again, after increasing pauses. A device
- * is never removed from the list.
+ * Returns the number of devices. Devices are in the order of their discovery; the CPU is last. If
+ * devices are missing, later calls search for devices again, after increasing pauses. A device is
+ * never removed from the list.
  */
 uint32_t device_count(void);
 const ANeuralNetworksDevice *device_at(uint32_t index);

@@ -29,8 +29,8 @@
 /* ---- permission ---- */
 
 /*
- * Finds the first line with the prefix `start` in a file of the kernel, and returns the rest of the
- * line, or NULL. The buffer `text` must have room for the longest line.
+ * Finds the first line with the prefix `start` in a file of the kernel, and returns the line's text
+ * after the prefix, or NULL. The buffer `text` must have room for the longest line.
  */
 static const char *read_line(const char *path, const char *start, char *text, int size)
 {

@@ -262,9 +262,9 @@ static int files;
 static struct engine_options options;
 
 /*
- * Sets whether workers that start after the call fail or succeed. have_workers_fail() does not call
- * setenv(), which would allocate heap blocks while the broker's thread allocates and frees heap
- * blocks, too.
+ * Sets whether workers that start after the call fail or succeed. The function have_workers_fail()
+ * does not call setenv(), which would allocate heap blocks while the broker's thread allocates and
+ * frees heap blocks, too.
  */
 static void have_workers_fail(bool fail_them)
 {

@@ -1112,7 +1112,7 @@ static void test_replaced(void **state)
 	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL), NNACCEL_STATUS_NONE);
 	assert_ptr_equal(engine_state.executed, &better);
 	/*
-	 * The engine can neither replace a version of a model that was already replaced, nor
+	 * The engine cannot replace a version of a model that was already replaced, and cannot
 	 * replace a released model.
 	 */
 	assert_false(nna_engine_replace(first, &none));

@@ -20,8 +20,8 @@ static const char *const others[NUM_OTHERS] = { "test-second", "test-third" };
 static pid_t other_pids[NUM_OTHERS];
 
 /*
- * Starts an engine, without a cgroup, as the user that owns the engine node. start_other() reads
- * the engine's log until the log says that the engine is ready.
+ * Starts an engine, without a cgroup, as the user that owns the engine node. The function
+ * start_other() reads the engine's log until the log says that the engine is ready.
  */
 static inline bool start_other(int i)
 {

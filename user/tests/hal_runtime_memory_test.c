@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests memories that were made from memory descriptions on the device nnaccel: their location,
- * copies between them, and executions. The test needs /dev/nnaccel, a running nnacceld, and root to
- * kill a worker.
+ * Tests memories that were made from memory descriptions on the device nnaccel: location, copies
+ * and executions. The test needs /dev/nnaccel, a running nnacceld, and root to kill a worker.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

@@ -408,7 +408,7 @@ static void test_no_cgroup(void **state)
 	assert_int_not_equal(tell(&c, ASK), NN_OK);
 	end(&c);
 	/*
-	 * Wait so long that idle workers would have ended if nnacceld had killed them by mistake.
+	 * Wait long enough to notice if nnacceld has killed idle workers by mistake.
 	 */
 	usleep(500000);
 	assert_true(write_to(most, "max"));

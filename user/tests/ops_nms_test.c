@@ -129,7 +129,7 @@ static void test_suppression(void **unused)
 	}
 }
 
-/* The context of place(): boxes that were computed in advance, and which of them are valid. */
+/* The context of place(): boxes that were computed in advance, and a flag for each valid box. */
 struct placing {
 	const struct nn_box *boxes;
 	const bool *is_box;

@@ -317,9 +317,9 @@ static enum nn_status await(const struct prepared_files *files, uint64_t deadlin
 
 /*
  * For each argument that the CPU copies from or to a dma-buf, begins or ends the CPU's access to
- * the dma-buf. access_copies() is needed only if vulkan_engine.only_devices is set, because the
- * kernel then leaves the CPU's accesses to the engine. Memory other than dma-bufs needs no
- * DMA_BUF_IOCTL_SYNC.
+ * the dma-buf. The function access_copies() is needed only if vulkan_engine.only_devices is set,
+ * because the kernel then leaves the CPU's accesses to the engine. Memory other than dma-bufs needs
+ * no DMA_BUF_IOCTL_SYNC.
  */
 static enum nn_status access_copies(struct nna_engine_execution *execution,
 				    const struct nn_execution *e, const struct place *places,

@@ -23,8 +23,8 @@ uint32_t reduced(struct lowering *t, int32_t type, uint32_t x, const struct shap
 	int last = -1;
 
 	/*
-	 * If the shape has too many axes, merge adjacent axes that are both reduced, or both not
-	 * reduced.
+	 * If the shape has too many axes, merge adjacent axes that are reduced, and adjacent axes
+	 * that are not reduced.
 	 */
 	for (int i = 0; i < shape->rank; i++) {
 		if (merges && shape->dims[i] == 1)

@@ -18,8 +18,7 @@
 #include "kit/cache/keeper_message.h"
 
 /*
- * Maximum number of times of use that are kept in memory before all of them are written to the
- * disk.
+ * Maximum number of times of use that are kept in memory; then all are written to the disk.
  */
 #define MAX_USES 64
 

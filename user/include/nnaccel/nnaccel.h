@@ -502,8 +502,8 @@ enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 /*
  * The syncFence of IPreparedModel::executeFenced: a sync_file of the hardware's fence at the end of
  * an execution, for other drivers to wait on. The caller closes the sync_file.
- * nna_fence_get_sync_file() waits until the engine has passed the execution to the hardware.
- * Returns NN_GENERAL_FAILURE if the engine ends the execution without a fence. Returns
+ * The function nna_fence_get_sync_file() waits until the engine has passed the execution to the
+ * hardware. Returns NN_GENERAL_FAILURE if the engine ends the execution without a fence. Returns
  * NN_GENERAL_FAILURE immediately if the execution uses memory that a CPU accesses, or waits for a
  * dependency. Returns NN_INVALID_ARGUMENT if the parameter `fence` is no fence of this device.
  */
@@ -616,11 +616,12 @@ void nna_burst_free(struct nna_burst *burst);
 /*
  * Executes a request by the burst's rings, with the same results as nna_execute(). A memory object
  * that a request uses is bound to the burst until the memory is freed. An execution with the same
- * arguments as the previous one calls neither the kernel nor malloc(). A request longer than a ring
- * is executed by nna_execute(). A request with buffers, a deadline, a loop timeout, attributes, or
- * an offset or length of 4 GiB or more is executed by nna_execute(). If the rings become corrupt,
- * all requests that were not yet sent are executed by nna_execute(). Returns NN_DEVICE_UNAVAILABLE
- * while another execution of the burst runs, and NN_DEAD_OBJECT if the worker died.
+ * arguments as the burst's previous execution calls neither the kernel nor malloc(). A request
+ * longer than a ring is executed by nna_execute(). A request with buffers, a deadline, a loop
+ * timeout, attributes, or an offset or length of 4 GiB or more is executed by nna_execute(). If the
+ * rings become corrupt, all requests that were not yet sent are executed by nna_execute(). Returns
+ * NN_DEVICE_UNAVAILABLE while another execution of the burst runs, and NN_DEAD_OBJECT if the worker
+ * died.
  */
 enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_request *request,
 				 const struct nna_execute_options *options,

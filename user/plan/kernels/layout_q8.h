@@ -199,7 +199,8 @@ struct nn_q8_eight {
 	int32_t bias[8];
 	int32_t multiplier[8];
 	int32_t shift[8];		/* shift to the left: 0 or negative */
-	int32_t has_least;		/* not 0 if two weights half a group apart are both -128 */
+	/* not 0 if two weights that are half a group apart are -128 */
+	int32_t has_least;
 	int32_t padding[3];
 };
 

@@ -33,8 +33,8 @@ static inline ALWAYS_INLINE TARGET VF polynomial_f32(VF x, const float *coeffici
 					  sizeof((float[]){ __VA_ARGS__ }) / sizeof(float))
 
 /*
- * Computes e^x with an error of one unit in the last place, for x in [EXP_LOW, EXP_HIGH]: 2^n times
- * a polynomial of the remainder x - n ln 2, which is at most ln 2 / 2 in absolute value. The
+ * Computes e^x with an error of one unit in the last place, for x in [EXP_LOW, EXP_HIGH]. For this,
+ * 2^n is multiplied by a polynomial of x - n ln 2, which is at most ln 2 / 2 in absolute value. The
  * exponential of NaN is NaN.
  */
 static inline ALWAYS_INLINE TARGET VF exp_f32(VF x)
@@ -170,8 +170,8 @@ static inline ALWAYS_INLINE TARGET VF erf_f32(VF x)
 
 /*
  * Computes x * (1 + erf(x / sqrt(2))) / 2 with an error of three units in the last place, or of
- * 10^-6 if x is negative. gelu_f32() uses a quotient of polynomials, which takes half the time of
- * erf_f32(). GELU of NaN is NaN.
+ * 10^-6 if x is negative. The function gelu_f32() uses a quotient of polynomials, which takes half
+ * the time of erf_f32(). GELU of NaN is NaN.
  */
 static inline ALWAYS_INLINE TARGET VF gelu_f32(VF x)
 {

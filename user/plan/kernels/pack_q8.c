@@ -69,8 +69,8 @@ static inline four sum_halves(four x)
 }
 
 /*
- * Packs all whole squares of four columns; the rest of the depth is not packed. Returns the number
- * of elements of depth that were packed.
+ * Packs all whole squares of four columns; elements of the depth after the last square are not
+ * packed. Returns the number of elements of depth that were packed.
  */
 static size_t pack_squares(const struct nn_pack_q8 *p, const uint8_t *from, size_t group,
 			   uint8_t *to, uint32_t sums[COLUMNS])

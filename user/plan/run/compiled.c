@@ -333,7 +333,10 @@ static bool pack_weights(const struct compiled *c, const struct compiled_step *s
 	return !p.refused;
 }
 
-/* Finds the ranges of the input's values, unless they are known from the previous step. */
+/*
+ * Finds the ranges of the input's values, unless the previous step has already found these
+ * ranges.
+ */
 static void look(struct context *x, const struct nn_ready *ready, struct launch *l, uint32_t threads)
 {
 	const void *in = x->kernel_inputs[0];

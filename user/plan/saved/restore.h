@@ -20,7 +20,8 @@ enum nn_status plan_restore(struct saved_header *part, const void *data,
 
 /*
  * Makes a plan from a model part that has a model; the part's header was already checked.
- * plan_load_whole() does not read the data part; `data` is NULL if the size of the data part is 0.
+ * The function plan_load_whole() does not read the data part; `data` is NULL if the size of the
+ * data part is 0.
  */
 enum nn_status plan_load_whole(const struct saved_header *h, const void *model, const void *data,
 			       const struct nn_plan_options *options, struct nn_plan **plan,

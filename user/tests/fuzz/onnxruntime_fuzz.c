@@ -3,8 +3,8 @@
  * Fuzzes the execution provider for ONNX Runtime with a node of any operator. The fuzzer's input
  * contains records of the node's inputs, some of which are hostile constants, and of the node's
  * attributes. Nodes before and after a quantised node dequantise the inputs and quantise the
- * outputs. The provider chooses nodes that the provider supports, compiles the chosen nodes, and
- * runs them on the CPU device.
+ * outputs. The provider chooses nodes that it supports, compiles the chosen nodes, and runs the
+ * compiled nodes on the CPU device.
  */
 #include "tests/fuzz/records.h"
 #include "tests/onnxruntime_play.h"

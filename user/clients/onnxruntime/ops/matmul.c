@@ -137,7 +137,10 @@ static void transpose_shape(struct shape *shape, bool is_transposed)
 	shape->dims[shape->rank - 1] = rows;
 }
 
-/* Emits BATCH_MATMUL of both inputs as [batch, rows, columns], with all batch axes merged. */
+/*
+ * Emits BATCH_MATMUL of inputs 0 and 1, whose batch axes are merged, so that their shapes are
+ * [batch, rows, columns].
+ */
 static void batched(struct lowering *t, struct shape *a, struct shape *b, bool at, bool bt,
 		    float alpha,
 		    const struct shape *shape, const struct shape *out_shape)
