@@ -563,8 +563,8 @@ void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin)
 }
 
 /*
- * Begins the command's remaining accesses. Returns 0, -EAGAIN if the caller must call the function
- * again, or another error.
+ * Begins the accesses of a command to other drivers' dma-bufs that have not begun. Returns 0,
+ * -EAGAIN if the caller must call nnaccel_command_begin_foreign() again, or another error.
  */
 static int nnaccel_command_begin_foreign(struct nnaccel_command *cmd)
 {
@@ -591,8 +591,8 @@ static int nnaccel_command_begin_foreign(struct nnaccel_command *cmd)
 }
 
 /*
- * Ends the command's accesses that have begun. Returns 0, -EAGAIN if the caller must call the
- * function again, or -EIO.
+ * Ends the accesses that nnaccel_command_begin_foreign() began. Returns 0, -EAGAIN if the caller
+ * must call nnaccel_command_end_foreign() again, or -EIO.
  */
 static int nnaccel_command_end_foreign(struct nnaccel_command *cmd)
 {

@@ -58,7 +58,10 @@ static int nnaccel_dependency_woken(struct wait_queue_entry *entry, unsigned int
 	return 0;
 }
 
-/* Starts a wait. Returns false, and never calls the callback, if the wait is already over. */
+/*
+ * Starts a wait. If the event of the wait has already happened, returns false and never calls the
+ * callback.
+ */
 static bool nnaccel_dependency_start(struct nnaccel_dependency *dep)
 {
 	struct nnaccel_end *end = dep->end;
@@ -161,7 +164,7 @@ static bool nnaccel_command_arm(struct nnaccel_command *cmd, u32 end)
  * nnaccel_command_forget_waits() - Stops the waits of a command before its end is reported
  * @cmd: the command; ctx->lock is held
  *
- * When the function returns, no wait is pending, but the work @ready may still be pending.
+ * Afterwards no wait is pending, but the command's work @ready may still be pending.
  */
 void nnaccel_command_forget_waits(struct nnaccel_command *cmd)
 {
@@ -377,8 +380,8 @@ bool nnaccel_command_depends(const struct nnaccel_command *cmd)
 }
 
 /*
- * Allocates the array of a command's waits, if the command has none. The charge for the whole
- * command includes one wait for each grant.
+ * Allocates the array of a command's waits, if the command has none. Charges only the waits for
+ * named dependencies, because the command's charge includes a wait for each grant.
  */
 static int nnaccel_command_alloc_waits(struct nnaccel_command *cmd, u32 num_named)
 {

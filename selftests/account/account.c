@@ -417,7 +417,7 @@ static void open_with_many_ids(struct actor *self, void *data)
 		_exit(4);
 	if (device_open() >= 0 || errno != EDQUOT)
 		_exit(5);
-	/* The user is also charged for contexts that a nested user namespace opens. */
+	/* The user is charged for contexts that a nested user namespace opens. */
 	if (unshare(CLONE_NEWUSER))
 		_exit(6);
 	if (device_open() >= 0 || errno != EDQUOT)

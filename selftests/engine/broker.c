@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * nnacceld under adverse conditions. The tests kill nnacceld during its start, when it opens the
- * n-th file, for each n or for each fourth n. The tests also run nnacceld with a log that is not
- * read, and with SIGCHLD ignored.
+ * n-th file, for each n or for each fourth n. The tests run nnacceld with a log that is not read,
+ * and with SIGCHLD ignored.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -386,7 +386,7 @@ TEST_F(commit, refusals)
 	EXPECT_EQ(async_wait(&self->async), 0);
 }
 
-/* A commit with a fence can also fetch the next command. */
+/* A commit with a fence can fetch the next command. */
 TEST_F(commit, fetches)
 {
 	struct nnaccel_session_commit commit = {

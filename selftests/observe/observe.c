@@ -116,8 +116,8 @@ TEST_F(observe, commands)
 }
 
 /*
- * debugfs' nnaccel/commands also has executions that wait for other executions and are not yet
- * queued to the session.
+ * debugfs' nnaccel/commands has executions that wait for other executions and are not yet queued to
+ * the session.
  */
 TEST_F(observe, commands_that_wait_for_others)
 {

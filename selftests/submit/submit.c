@@ -1657,7 +1657,7 @@ TEST_F(submit, no_worker_comes)
 	close(self->s.broker);
 	self->s.broker = -1;
 	EXPECT_EQ(submission_wait(self->s.fd, id, &work), ENOTCONN);
-	/* DESTROY also ends a submission's wait for a worker. */
+	/* DESTROY ends a submission's wait for a worker. */
 	param_set("engine_absent_ms", 60000);
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_QUERY, &work, &id), 0);
 	EXPECT_EQ(object_destroy(self->s.fd, id), 0);

@@ -2,11 +2,11 @@
 /*
  * Measures the compilation cache: the time to prepare MobileNetV2 and a keyword-spotting network of
  * LSTM layers (float32) from the two files of an entry. The lower bound of a preparation is the
- * time to map the entry's data file and to hash the model file. For comparison, the program also
- * prepares the models without the files of the cache. The program also runs plans that were saved
- * after many executions of their model. Without an argument, the program measures the worker's part
- * of a preparation in this process. With --vm the program measures through libnnaccel, the module
- * and the engine, and prints no header.
+ * time to map the entry's data file and to hash the model file. For comparison, the program
+ * prepares the models without the files of the cache. The program runs plans that were saved after
+ * many executions of their model. Without an argument, the program measures the worker's part of a
+ * preparation in this process. With --vm the program measures through libnnaccel, the module and
+ * the engine, and prints no header.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measures accesses to memory through the kernel module and an engine. The benchmark compares
- * copies into and out of buffers of memory domains with memcpy(). The benchmark also compares
- * executions on memory that a burst keeps mapped with executions on memory that is imported for
- * each execution. The program runs in scripts/vm's guest.
+ * copies into and out of buffers of memory domains with memcpy(). The benchmark compares executions
+ * on memory that a burst keeps mapped with executions on memory that is imported for each
+ * execution. The program runs in scripts/vm's guest.
  */
 #define _GNU_SOURCE
 #include <string.h>

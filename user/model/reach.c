@@ -11,7 +11,7 @@ struct survey {
 	const struct nn_model *model;
 	bool (*reaches)(const void *data, const struct nn_location *at);
 	const void *data;
-	uint8_t *subgraphs;		/* enum reach of each subgraph */
+	uint8_t *subgraphs;		/* the enum reach of each subgraph, indexed by subgraph */
 };
 
 static bool subgraph_is_within(const struct survey *survey, size_t index);

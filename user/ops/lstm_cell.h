@@ -25,9 +25,9 @@ enum nn_lstm_input {
 };
 
 /*
- * An LSTM cell. The operation's inputs from index `weights` on are the cell's: 4 input weights, 4
- * recurrent weights, 3 peepholes, 4 biases, the projection and its bias. The index layer_norm is 0
- * without layer normalisation, and aux_weights is 0 without auxiliary weights.
+ * An LSTM cell. From index `weights` on, the operation's inputs are 4 input weights, 4 recurrent
+ * weights, 3 peepholes, 4 biases, the projection and its bias of the cell. The index layer_norm is
+ * 0 without layer normalisation, and aux_weights is 0 without auxiliary weights.
  */
 struct nn_lstm_cell {
 	uint32_t weights;
@@ -72,8 +72,8 @@ enum { NN_BIDIRECTIONAL_LSTM_AUX = 39, NN_BIDIRECTIONAL_LSTM_MERGE = 51 };
 
 /*
  * Normalises each row of [batch, units] to mean 0 and variance 1, then multiplies by `gain` and
- * adds `bias`. The function computes in double precision, because the variance of nearly constant
- * rows would lose all digits in float.
+ * adds `bias`. Computes in double precision, because the variance of nearly constant rows would
+ * lose all digits in float.
  */
 void nn_lstm_normalize(float *values, const float *gain, const float *bias, uint32_t batch,
 		       uint32_t units);

@@ -316,8 +316,8 @@ static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t d
 typedef int use_fn(struct accel_prepared *accel, void *argument, struct nn_error *err);
 
 /*
- * Calls `fn` with the prepared model. If the model is lost, prepares the model again and calls `fn`
- * a second time.
+ * Calls `fn` with a prepared model. If the model is lost, prepares the model again and calls `fn` a
+ * second time.
  */
 static int use(struct accel_prepared *accel, use_fn *fn, void *argument, uint64_t deadline_ns,
 	       struct nn_error *err)

@@ -2,9 +2,9 @@
 /*
  * Tests nnacceld's broker, and the broker of a kit engine whose clients are served by processes.
  * This test imitates the kernel by replacing ioctl(). A named pipe simulates the engine's device
- * node, and a memfd simulates each session. The workers also run this test's program. A worker
- * records in the session's memfd that the worker has attached. Another byte of the memfd tells the
- * worker when to end.
+ * node, and a memfd simulates each session. The workers run this test's program. A worker records
+ * in the session's memfd that the worker has attached. Another byte of the memfd tells the worker
+ * when to end.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -99,7 +99,10 @@ static void test_knows_what_was_stored(void **state)
 		assert_true(knows(index, 1, 2, 3));
 		assert_true(knows(index, 1, 2, 4));
 		assert_true(knows(index, UINT32_MAX, 2, 9));
-		/* A query with another hash, token or user than the stored ones fails. */
+		/*
+		 * A query for a hash fails if its hash, token or user differs from that of each
+		 * stored hash.
+		 */
 		assert_false(knows(index, 1, 2, 9));
 		assert_false(knows(index, 1, 3, 3));
 		assert_false(knows(index, 2, 2, 3));
@@ -420,7 +423,10 @@ static void test_requests(void **state)
 		assert_int_equal(message_parse(&bad, sizeof(bad), WORKER_TO_KEEPER, &parsed),
 				 kind == CACHE_STORE || kind == CACHE_QUERY);
 	}
-	/* Requests of kinds STORE to DROP are valid without a hash, but only NEW may have sizes. */
+	/*
+	 * Requests of the kinds from STORE to DROP are valid without a hash, but only NEW may have
+	 * sizes.
+	 */
 	for (uint32_t kind = CACHE_STORE; kind <= CACHE_DROP; kind++) {
 		bad = (struct message){ .kind = kind };
 		assert_true(message_parse(&bad, sizeof(bad), WORKER_TO_KEEPER, &parsed));
@@ -591,8 +597,9 @@ static void test_too_many_stores(void **state)
 	assert_true(stored >= STORES_AT_ONCE);
 	assert_true(put_off > 0);
 	/*
-	 * A user whose budget of stores is used up may not store by another worker. A worker of a
-	 * user whose budget of stores is used up may still query, and other users may store.
+	 * A user whose budget of stores is used up may not store through a second worker, either. A
+	 * worker of a user whose budget of stores is used up may still query, and other users may
+	 * store.
 	 */
 	stored = 0;
 	for (uint32_t i = 0; i < STORES_AT_ONCE; i++)
@@ -806,8 +813,7 @@ static void count_line(void *data, enum log_level level, const char *line)
 }
 
 /*
- * A keeper also ends if the keeper's queue is so full that the broker cannot send the request to
- * end.
+ * A keeper ends if the keeper's queue is so full that the broker cannot send the request to end.
  */
 static void test_ends_behind(void **state)
 {
@@ -865,7 +871,7 @@ static void test_show(void **state)
 	(void)state;
 	client_of(&one, 1);
 	client_of(&two, 2);
-	/* A keeper that has answered a worker also listens for administrators. */
+	/* A keeper that has answered a worker listens for administrators. */
 	assert_int_equal(cache_client_query(&one, id(1), id(1), NULL), NN_GENERAL_FAILURE);
 	assert_int_equal(ask_as_admin(0, CACHE_SHOW, &answer, &file), CACHE_YES);
 	assert_int_equal(answer.model_size, 0);

@@ -2,8 +2,8 @@
 /*
  * Makes each allocation of a keeper fail in turn, first this allocation alone, and then this and
  * all later allocations. When an allocation fails, the keeper ends or continues, workers get an
- * answer, and stored entries remain. The allocations of the broker also fail in turn while the
- * broker starts the keeper.
+ * answer, and stored entries remain. The allocations of the broker fail in turn while the broker
+ * starts the keeper.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -795,7 +795,7 @@ static void test_extensions(void **state)
 	assert_string_equal(err.message, "");
 }
 
-/* A packed model is one block of memory that also contains the constants from pools. */
+/* A packed model is one block of memory that contains the constants from pools. */
 static void test_pack(void **state)
 {
 	float constant[] = { 0, 1, 2, 3 };

@@ -710,8 +710,8 @@ static void test_client_errors(void **state)
 	take_admin(t.keep);
 	assert_int_equal(t.keep->count, FIRST_CLIENT + 1);
 	/*
-	 * At first, no report of a thread's finished work is left to read; then a thread cannot
-	 * write its report.
+	 * The keeper's end_work() must survive that no thread has reported finished work, and that
+	 * a thread cannot write its report.
 	 */
 	end_work(t.keep);
 	request(FIRST_CLIENT, t.client, CACHE_QUERY, 0, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the dlsym() that the library of `nnaccel run` defines, and how this library finds a
- * runtime's functions. The library of `nnaccel run` also serves as the runtime, because the library
+ * runtime's functions. The library of `nnaccel run` serves as the runtime, because the library
  * exports functions with the names of a runtime's functions.
  */
 #define _GNU_SOURCE

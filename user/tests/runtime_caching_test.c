@@ -672,7 +672,7 @@ static void test_no_room(void **state)
 	(void)state;
 	/*
 	 * Skip the test with NN_TEST_DEVICE, because files of the library that are no cache files
-	 * would also exceed the limit.
+	 * would exceed the limit.
 	 */
 	if (getenv("NN_TEST_DEVICE"))
 		skip();

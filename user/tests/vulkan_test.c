@@ -645,8 +645,7 @@ static void test_dynamic(void **unused)
 }
 
 /*
- * Shader variants that the engine does not choose for a software driver must also give right
- * results.
+ * Shader variants that the engine does not choose for a software driver must give right results.
  */
 static void test_variants(void **unused)
 {

@@ -22,8 +22,8 @@
 enum { INPUT, FILTER, BIAS, PADDING, STRIDE, ACTIVATION, OUTPUT_OPERAND, OPERANDS };
 
 /*
- * A sample convolution of zeros, whose time is measured. The sample's arrays are large enough for
- * elements of each type.
+ * A convolution of zeros, whose time is measured. The arrays of zeros, inputs and outputs are large
+ * enough for elements of each type.
  */
 struct sample {
 	struct nn_model model;

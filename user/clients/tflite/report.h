@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file that lists the claimed nodes: see clients/report.h.
+ * Writes the file that lists the claimed nodes; see clients/report.h.
  */
 #ifndef NN_TFLITE_REPORT_H
 #define NN_TFLITE_REPORT_H
@@ -17,7 +17,7 @@ struct candidate {
 	int32_t code;
 	bool taken;
 	bool can_be_deferred;	/* TensorFlow Lite's kernels can compute the node at run time */
-	bool deferred;		/* shapes are known only when the node runs */
+	bool deferred;		/* true: the node's shapes are known only when the node runs */
 	bool dequantises;		/* compilation dequantises the node's weights */
 	uint64_t work;
 	int part;			/* number of the node's part, for the report; or -1 */
@@ -31,8 +31,8 @@ struct candidate {
 bool list_has(const struct tfl_ints *list, int number);
 
 /*
- * Writes the report on `count` nodes. The nodes in `lists` are claimed; lists[1] has the deferred
- * nodes.
+ * Writes the report on `count` nodes. The two lists in `lists` contain the claimed nodes: lists[1]
+ * the deferred nodes, and lists[0] all other claimed nodes.
  */
 void report_graph(struct tfl_context *context, const struct delegate *delegate, struct candidate *nodes,
 		  int count, struct tfl_ints *const lists[2]);

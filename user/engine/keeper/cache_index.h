@@ -23,18 +23,20 @@ struct cache_index;
 
 /*
  * Opens or makes the index in an existing folder. `version` describes everything on which hashes
- * and plans depend. If the index has another version, all hashes and plans are removed, with a log
- * line. `identity` describes what the entries of the engine's own store depend on; `identity` is ""
- * if the engine has no store. Entries with another identity are removed. A damaged index is renamed
- * and replaced, with a log line. Returns NULL, with a log line, if the folder cannot be used.
+ * and plans depend. If the index was written for another version, logs a line and removes all
+ * hashes and plans. `identity` describes what the entries of the engine's own store depend on;
+ * `identity` is "" if the engine has no store. Entries whose recorded identity is not `identity`
+ * are removed. A damaged index is renamed and replaced, with a log line. Returns NULL, with a log
+ * line, if the folder cannot be used.
  */
 struct cache_index *cache_index_open(const char *folder, const char *version,
 				     const char *identity);
 void cache_index_close(struct cache_index *index);
 
 /*
- * Calls between cache_index_begin() and cache_index_commit() belong to one transaction, a batch.
- * The commit returns false, with a log line, if the transaction was rolled back.
+ * Calls between cache_index_begin() and cache_index_commit() form a batch, which is one
+ * transaction. If the transaction was rolled back, cache_index_commit() logs a line and returns
+ * false.
  */
 bool cache_index_begin(struct cache_index *index);
 bool cache_index_commit(struct cache_index *index);
@@ -53,7 +55,8 @@ bool cache_index_report(struct cache_index *index, int file, uint64_t *count);
 
 /*
  * Stores a hash. Returns CACHE_YES if the hash is on the disk, or CACHE_FAILED with a log line. If
- * the new hash exceeds a limit, removes other hashes of the token, of the user or of all users.
+ * the new hash exceeds a limit, removes the least recently used hashes of the token, of the user or
+ * of all users.
  */
 enum message_kind cache_index_store(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
@@ -101,7 +104,7 @@ void cache_index_used(struct cache_index *index, int64_t file);
 
 /*
  * Logs an error of the database. If the error shows that the database is damaged, replaces the
- * database by a new database. Returns CACHE_FAILED.
+ * database. Returns CACHE_FAILED.
  */
 enum message_kind cache_index_failed(struct cache_index *index, int error);
 

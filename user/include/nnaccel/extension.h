@@ -12,10 +12,10 @@
  * links no library of nnaccel: it calls the engine's functions by pointers in struct nnx_call. A
  * plug-in can use only shared libraries that the engine has already loaded (libc, libm).
  *
- * A plug-in is loaded in the sandboxed worker of one client. The plug-in's constructors also run in
- * the sandbox, and cannot use files or the network, or create threads or processes. A forbidden
- * system call ends the worker. Several threads may call the plug-in's functions at a time, each
- * with its own struct nnx_call.
+ * A plug-in is loaded in the sandboxed worker of one client. The plug-in's constructors run in the
+ * sandbox, and cannot use files or the network, or create threads or processes. A forbidden system
+ * call ends the worker. Several threads may call the plug-in's functions at a time, each with its
+ * own struct nnx_call.
  *
  * The present version of this interface is NNX_ABI_VERSION. An engine loads plug-ins that were
  * built for its own version or for an older version, and rejects newer plug-ins. Later versions add

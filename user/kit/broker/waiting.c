@@ -48,7 +48,7 @@ static bool is_wanted(const struct waiter *waiter, struct limits *limits, bool w
 	       !limits_ask(limits, waiter->uid, now_ns, &later_ns);
 }
 
-/* Returns whether another context of the waiter's user is also waiting. */
+/* Returns whether another context of the waiter's user is waiting. */
 static bool has_company(const struct waiting *waiting, const struct waiter *waiter)
 {
 	const struct waiter *w = waiting->first;

@@ -8,8 +8,8 @@
 #include <nnaccel/engine.h>
 
 /*
- * Loads the filter into every thread of the process. The filter also allows the calls that the
- * engine declares for its files. The engine's files must already be open.
+ * Loads the filter into every thread of the process. The filter allows the calls that the engine
+ * declares for its files. The engine's files must already be open.
  */
 bool filter_load(const struct nna_engine *engine);
 

@@ -32,8 +32,8 @@ static bool complete(void *state, struct nn_ready *ready)
 }
 
 /*
- * Supported operations. Arithmetic of int8 with a constant of one element is also a function of one
- * byte.
+ * Supported operations. An int8 ADD, SUB or MUL with a constant of one element also maps each byte
+ * to a byte, so a table can replace it.
  */
 static const struct {
 	int32_t code;

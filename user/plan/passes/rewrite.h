@@ -74,8 +74,8 @@ struct nn_model *plan_float16(const struct nn_model *model);
 
 /*
  * Computes a float16 model in float32, which kernels use internally anyway. CAST operations convert
- * float16 inputs, outputs and constants. The pass also returns NULL if an operand cannot be
- * converted to float32.
+ * float16 inputs, outputs and constants. The pass returns NULL if an operand cannot be converted to
+ * float32.
  */
 struct nn_model *plan_float32(const struct nn_model *model);
 

@@ -16,7 +16,7 @@
 
 /*
  * The sampled values, with the allowed growth of each value. The module's gauges may not grow:
- * after a round each gauge must have its value from before the round.
+ * after a round, each gauge must have the value that it had before the round.
  */
 const struct soak_value soak_values[SOAK_VALUES] = {
 	{ "contexts", 0, 0 },

@@ -32,8 +32,8 @@
  */
 #define OTHERS_MODELS	100
 /*
- * Maximum time for which a call waits for a worker. The time is long, because workers start slowly
- * on a busy machine.
+ * Maximum time for which a call waits for a worker. This limit is high, because workers start
+ * slowly on a busy machine.
  */
 #define WORKER_WAIT_MS	600000
 
@@ -279,7 +279,7 @@ static bool rest(const struct summary *before, struct soak_sample *sample, const
 		any = kills_starting();
 		last = work;
 		work = 0;
-		/* Progress means that a client did some work, or that it ended. */
+		/* A client makes progress if it does some work, or ends. */
 		for (int i = 0; i < SOAK_KINDS; i++) {
 			any |= pids[i] > 0;
 			work += work_of(i) + (pids[i] <= 0);

@@ -345,7 +345,7 @@ static const struct attack {
 	const char *name;
 	void (*act)(void);
 	void (*peer)(void);		/* function that causes an equal load without the device */
-	bool crash;			/* true: another process crashes A's workers */
+	bool crash;			/* true: another process crashes user A's workers */
 } attacks[] = {
 	{ "open and hold", hold, compute, false },
 	{ "open and close", open_and_close, compute, false },
@@ -525,7 +525,10 @@ static double quantile(uint32_t *samples, unsigned int count, unsigned int tenth
 	return samples[count * tenths / 10] / 1e3;
 }
 
-/* Returns the median of B's times for a step while A is quiet, before and after an attack. */
+/*
+ * Returns the median of user B's times for a step while user A is quiet, before and after an
+ * attack.
+ */
 static double quiet_median(enum step step)
 {
 	static uint32_t all[2 * MAX_SAMPLES];
@@ -547,8 +550,8 @@ static void print_head(unsigned int seconds)
 }
 
 /*
- * Makes A's processes call `act` for some seconds (do nothing if `act` is NULL) while B and root
- * use the device. Stores the results of A, B and root in *shared.
+ * Makes user A's processes call `act` for some seconds (do nothing if `act` is NULL) while user B
+ * and root use the device. Stores the results of user A, user B and root in *shared.
  */
 static void blow(void (*act)(void), bool crash, unsigned int seconds)
 {
@@ -576,7 +579,7 @@ static void blow(void (*act)(void), bool crash, unsigned int seconds)
 
 /*
  * Copies the times that blow() measured to `times`, and copies failures of B and root to `message`.
- * Returns true if B and root had no failures.
+ * Returns true if user B and root had no failures.
  */
 static bool take_times(struct times *times, char message[200])
 {
@@ -621,7 +624,7 @@ static void print_times(struct times *alone, struct times *during)
 
 /*
  * Runs all phases of an attack, from the load without the device to the quiet time after the
- * attack. Returns true if B and root were never refused.
+ * attack. Returns true if user B and root were never refused.
  */
 static bool run(const struct attack *attack, unsigned int seconds, char message[200])
 {
@@ -671,8 +674,8 @@ static bool choose(bool chosen[NUM_ATTACKS], int count, char **names)
 }
 
 /*
- * Makes calls wait long for a worker, so that a slow start of a worker is measured instead of
- * refused.
+ * Sets a long limit for a call's wait for a worker, so that a slow start of a worker is measured
+ * instead of refused.
  */
 static void be_patient(void)
 {

@@ -21,7 +21,7 @@ static int read_axes(struct lowering *t, bool marked[MAX_RANK])
 
 /*
  * Computes the quantised mean over an image by a depthwise convolution with weights of 1 / (h * w).
- * The convolution also converts to the output's scale and, like TensorFlow Lite, rounds once.
+ * The convolution converts to the output's scale and, like TensorFlow Lite, rounds once.
  */
 static void mean_of_image(struct lowering *t)
 {
