@@ -19,8 +19,8 @@ struct attribute_record {
 #define ATTRIBUTE_MAX_NAME 127
 
 /*
- * Encodes attributes (NULL: none) to *data, which the caller frees. If there are no attributes,
- * *data is NULL. Returns NN_OUT_OF_MEMORY, or NN_INVALID_ARGUMENT if a name is not valid, an
+ * Encodes attributes (NULL: none) to *data, which the caller frees. Sets *data to NULL if there are
+ * no attributes. Returns NN_OUT_OF_MEMORY, or NN_INVALID_ARGUMENT if a name is not valid, an
  * attribute is repeated, or the encoded size exceeds max_size bytes.
  */
 enum nn_status nn_attributes_encode(const struct nn_attributes *attributes, size_t max_size,

@@ -17,7 +17,8 @@ struct nn_model_checker {
 	const struct nn_model *model;
 	struct nn_error *err;
 	uint32_t at;			/* index of the current subgraph */
-	struct nn_operand_use *uses;	/* element for each operand of the largest subgraph */
+	/* array with an element for each operand of the largest subgraph */
+	struct nn_operand_use *uses;
 	uint8_t prefixes[8192];		/* bit set of the extension prefixes in the model's list */
 };
 
@@ -30,7 +31,7 @@ enum nn_status nn_check_extensions(struct nn_model_checker *c);
  */
 bool nn_check_prefix(const struct nn_model_checker *c, int32_t code);
 
-/* Checks the rules that concern one operand alone. */
+/* Checks the rules that concern a single operand, without other operands. */
 enum nn_status nn_check_operand(const struct nn_model_checker *c, uint32_t index);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Format of an engine's answer to NNACCEL_QUERY_EXTENSIONS: a header, then for each extension a
- * record and its items. An extension's types come before its operations.
+ * record and its items. In the list of an extension's items, types come before operations.
  */
 #ifndef NN_MODEL_EXTENSION_LIST_H
 #define NN_MODEL_EXTENSION_LIST_H

@@ -7,8 +7,9 @@
 
 /*
  * Returns the (possibly unaligned) value of a checked model's constant if the constant has the
- * given type and exactly `count` elements. If the value is missing or different, returns NULL, and
- * writes the actual and the required type and count to `err` (may be NULL).
+ * given type and exactly `count` elements. If the constant is missing, or has another type or
+ * count, returns NULL, and writes the actual and the required type and count to `err` (may be
+ * NULL).
  */
 const void *nn_operand_value_of_count(const struct nn_model *model,
 				      const struct nn_operand *operand, int32_t type,

@@ -3,9 +3,9 @@
  * The request for the times at which an execution's operations ran, and the format of these times.
  *
  * The client passes an attribute of TIMES_EXTENSION, and an additional output after the model's
- * outputs. To the additional output, libnnaccel-engine writes the begin and the end of the
- * execution, and the engine writes when operations ran. An engine with an older libnnaccel-engine
- * rejects the attribute of TIMES_EXTENSION with NN_INVALID_ARGUMENT.
+ * outputs. For times, an execution has an output to which libnnaccel-engine writes the execution's
+ * begin and end, and to which the engine writes when operations ran. An engine with an older
+ * libnnaccel-engine rejects the attribute of TIMES_EXTENSION with NN_INVALID_ARGUMENT.
  */
 #ifndef NN_MODEL_TIMES_H
 #define NN_MODEL_TIMES_H
@@ -16,7 +16,7 @@
 
 #define TIMES_EXTENSION "nnaccel.times"
 
-/* The header of the additional output; an array struct nn_operation_time[count] follows. */
+/* The header of the output with the times; an array struct nn_operation_time[count] follows. */
 struct times_head {
 	uint64_t begin_ns;
 	uint64_t end_ns;
@@ -25,7 +25,8 @@ struct times_head {
 };
 
 /*
- * Returns whether the attributes request times: the attribute for times must be the only attribute.
+ * Returns whether the attributes request times, which requires that the attribute of
+ * TIMES_EXTENSION is the only attribute.
  */
 static inline bool times_are_asked(const struct nn_attributes *attributes)
 {

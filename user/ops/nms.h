@@ -26,12 +26,12 @@ struct nn_nms {
 	float threshold;	/* overlap from which a box is suppressed */
 	float sigma;
 	float floor;	/* boxes with a score below `floor` are dropped, except the best box */
-	int32_t limit;		/* maximum number of selected boxes; negative for no limit */
+	int32_t limit;		/* maximum number of selected boxes; no limit if negative */
 	size_t most;	/* NN_NMS_DISCARD: number of the best boxes to examine; 0: all boxes */
 	/*
-	 * With NN_NMS_DISCARD: a function that computes a box before the box is first examined;
-	 * NULL with other kernels. Boxes are examined in the order of their scores, best first. The
-	 * function place() returns false if the candidate has no box.
+	 * With NN_NMS_DISCARD, place() computes a box before the box is first examined. With any
+	 * other `kernel`, place() is NULL. Boxes are examined in the order of their scores, best
+	 * first. The function place() returns false if the candidate has no box.
 	 */
 	bool (*place)(const void *context, struct nn_box *boxes, uint32_t box);
 	const void *context;
@@ -45,7 +45,7 @@ struct nn_candidate {
 
 /*
  * Moves the `most` best candidates to the front of the array, sorted by score, highest first.
- * Candidates with equal scores are sorted by their index `box`. Returns the number of best
+ * If candidates have equal scores, the index `box` determines the order. Returns the number of best
  * candidates: the smaller of `most` and `count`. The contents of the array after the best
  * candidates are undefined.
  */

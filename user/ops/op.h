@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Each operation has an entry in a table: its signature check, its shape rule and its reference
- * kernel. This header defines the structure of a table entry and the arguments of the entry's
+ * kernel. op.h defines the structure of an operation's table entry and the arguments of the entry's
  * functions.
  */
 #ifndef NN_OPS_OP_H
@@ -94,7 +94,7 @@ struct nn_run {
 /* Tells whether an operation's inputs may have a dimension of size zero. */
 enum nn_zero_sized {
 	NN_ZERO_NONE,		/* the operation fails if a dimension is 0 */
-	NN_ZERO_ALLOWED,	/* size zero is allowed where the shape rule accepts it */
+	NN_ZERO_ALLOWED,	/* a dimension of 0 is allowed if the shape rule accepts it */
 };
 
 struct nn_rule;
@@ -129,9 +129,9 @@ struct nn_op {
 	bool every_time;
 
 	/*
-	 * The rules of the operands. The macros NN_INPUTS() and NN_OUTPUTS() of check.h set the
-	 * rules. Inputs with an index of `least_inputs` or more, and outputs with an index of
-	 * `least_outputs` or more, are optional.
+	 * The rules that an operation's inputs and outputs must obey. The macros NN_INPUTS() and
+	 * NN_OUTPUTS() of check.h set the rules. Inputs with an index of `least_inputs` or more,
+	 * and outputs with an index of `least_outputs` or more, are optional.
 	 */
 	const struct nn_rule *inputs;
 	const struct nn_rule *outputs;
@@ -148,17 +148,17 @@ struct nn_op {
 	uint8_t least_outputs;
 	uint8_t num_outputs;
 	/*
-	 * True: any number of additional inputs (or outputs) may follow, which all obey the last
-	 * rule.
+	 * True: any number of inputs (or outputs) may follow the listed inputs (outputs), and obey
+	 * the last rule.
 	 */
 	bool more_inputs;
 	bool more_outputs;
 
 	/*
 	 * Checks an operation's requirements that `inputs` and `outputs` do not cover; may be NULL.
-	 * The function check() runs after the check of the rules. The function check() reads
-	 * neither the values of operands nor other operations. The function check() returns NN_OK
-	 * or NN_INVALID_ARGUMENT.
+	 * The function check() runs after the check of `inputs` and `outputs`. The function check()
+	 * reads neither the values of operands nor other operations. The function check() returns
+	 * NN_OK or NN_INVALID_ARGUMENT.
 	 */
 	enum nn_status (*check)(const struct nn_check *c);
 
@@ -182,8 +182,8 @@ struct nn_op {
 	/*
 	 * Computes in advance the data that is the same in every execution of an operation; may be
 	 * NULL. When compile() is called, the model has been checked, and its pools are mapped. The
-	 * function release() frees the result *state. Executions receive the parameter `attributes`
-	 * of compile() in nn_run.plan_attributes.
+	 * function release() frees the result *state. In executions, nn_run.plan_attributes is the
+	 * parameter `attributes` of compile().
 	 */
 	enum nn_status (*compile)(const struct nn_op *op, const struct nn_model *model,
 				  const struct nn_subgraph *subgraph,
@@ -315,8 +315,8 @@ uint32_t nn_tensor_product(const struct nn_tensor *t, uint32_t from, uint32_t to
 
 /*
  * The functions nn_run_int(), nn_run_bool() and nn_run_float() return the value of a scalar input
- * of type BOOL (as 0 or 1), INT32, FLOAT32 or FLOAT16. The functions return `otherwise` if input
- * `index` does not exist or is omitted.
+ * of type BOOL (as 0 or 1), INT32, FLOAT32 or FLOAT16. Each of these functions returns `otherwise`
+ * if input `index` does not exist or is omitted.
  */
 int32_t nn_run_int(const struct nn_run *r, uint32_t index, int32_t otherwise);
 bool nn_run_bool(const struct nn_run *r, uint32_t index, bool otherwise);

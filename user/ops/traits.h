@@ -50,12 +50,12 @@ struct nn_traits {
 
 	/*
 	 * The inputs from which the operation computes addresses do not affect the output's shape,
-	 * and zeros are valid values for these inputs. If the values that determine addresses are
-	 * unknown until the operation runs, the operation copies and checks these values.
+	 * and zeros are valid values for these inputs. If values that determine addresses are
+	 * unknown until the operation runs, the operation copies and checks the values.
 	 */
 	bool determines_no_shape;
 	/*
-	 * the output's shape also depends on values of inputs outside of the set nn_op.determining
+	 * the output's shape depends on values of inputs that are not in the set nn_op.determining
 	 */
 	bool is_sized_by_values;
 

@@ -44,7 +44,7 @@
 #define ROUNDS		how_often(6, PROCESSES)
 #define FLIPS		how_often(300, 8)
 #define CHAIN		1000	/* number of operations of the large model */
-#define BIT_STEP	how_often(1, 151)	/* distance between two flipped bits; odd */
+#define BIT_STEP	how_often(1, 151)	/* odd distance between two flipped bits */
 #define SAMPLE		how_often(1000, 15)	/* number of flipped bits in the large entry */
 #define KEEPER_LIFE_S	11	/* minimum life in s of a keeper that is replaced at once */
 

@@ -657,8 +657,8 @@ static void test_calls(void **unused)
 }
 
 /*
- * If a run fails, the provider compiles and runs once more, provided that no other device is left
- * and that a new compilation may help.
+ * If a run fails, and no other device is left to try, the provider compiles and runs once more,
+ * unless a new compilation cannot help.
  */
 static void test_failures(void **unused)
 {

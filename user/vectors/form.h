@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes models of one operation with random shapes, from a table of all operations. The file form.c
- * explains the words of the table. Only one model exists at a time.
+ * Makes models of one operation with random shapes, from a table of all operations. The first
+ * comment of form.c explains how the table describes operands. Only one model exists at a time.
  */
 #ifndef NN_VECTORS_FORM_H
 #define NN_VECTORS_FORM_H

@@ -18,7 +18,7 @@ uint32_t bounded(struct lowering *t, uint32_t x, float low, float high);
 
 /* Translates a node that applies t->function to its input 0. */
 translator function_op;
-/* The functions of functions.def. */
+/* A function for each line of functions.def. */
 #define FUNCTION(onnx, first, last, tflite, y) function function_##onnx;
 #define ONNX_FUNCTION(onnx, first, last, y) function function_##onnx;
 #define TFLITE_FUNCTION(tflite, y) function function_##tflite;

@@ -7,7 +7,10 @@
 
 #include "base/sized.h"
 
-/* Returns a text that says what is missing or wrong in *engine, or NULL if *engine is complete. */
+/*
+ * Returns a text that says what is missing or wrong in *engine, or NULL if *engine is complete and
+ * valid.
+ */
 const char *engine_fault(const struct nna_engine *engine);
 
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Log lines. The broker writes its own lines to stderr, and relays the lines of workers. */
+/* Log lines. The broker writes its own log lines to stderr, and relays the log lines of workers. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

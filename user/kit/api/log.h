@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Log lines. The broker writes its own lines to stderr. The broker relays the lines that workers
- * write to pipes, limits the number of relayed lines, and removes control characters.
+ * Log lines. The broker writes its own log lines to stderr. The broker relays the log lines that
+ * workers write to pipes, limits the number of relayed lines, and removes control characters.
  */
 #ifndef NN_KIT_LOG_H
 #define NN_KIT_LOG_H
@@ -21,7 +21,8 @@ enum log_level {
 void log_set_level(enum log_level level);
 
 /*
- * Sets the name with which log lines begin (default "nnacceld"). The string `name` must stay valid.
+ * Sets the name with which log lines begin (default "nnacceld"). The string `name` must stay valid
+ * for the life of the process.
  */
 void log_set_name(const char *name);
 

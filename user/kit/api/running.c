@@ -3,7 +3,8 @@
  * Executions in progress, for functions of <nnaccel/engine.h>.
  *
  * The handle of an execution consists of an index into a table and the number of earlier uses of
- * this table entry. The number of uses shows whether the execution of a handle has ended.
+ * this table entry. If the table entry has been used more often since then, the execution of the
+ * handle has ended.
  */
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -37,8 +38,7 @@ static struct {
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /*
- * Finds an execution by the execution's handle; NULL if the execution has ended. The caller holds
- * all.lock.
+ * Returns the execution of a handle, or NULL if the execution has ended. The caller holds all.lock.
  */
 static struct running *find(const struct nna_engine_execution *execution)
 {
@@ -227,8 +227,8 @@ int nna_engine_region_file(struct nna_engine_execution *execution, const void *d
 }
 
 /*
- * Replaces *sync_file by a fence that waits for `fence` and, if *sync_file is valid, for *sync_file
- * too. Closes the old *sync_file and `fence`, and preserves errno.
+ * Replaces *sync_file by a fence that waits for `fence` and, if *sync_file is valid, for the old
+ * *sync_file. Closes the old *sync_file and `fence`, and preserves errno.
  */
 static bool merge(int *sync_file, int fence)
 {

@@ -67,9 +67,9 @@ bool keeper_start(struct keeper *keeper, const struct keeper_options *options);
 bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid);
 
 /*
- * Returns a socket by which the broker itself uses the cache, as the engine's user. The socket
- * stays connected if the keeper is restarted. The caller closes the socket. Returns -1 if the
- * keeper does not run.
+ * Returns a socket by which the broker itself uses the cache, as the engine's user, and which stays
+ * connected if the keeper is restarted. The caller closes the socket. Returns -1 if the keeper does
+ * not run.
  */
 int keeper_connect(struct keeper *keeper);
 

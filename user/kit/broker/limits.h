@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Limits of each user: number of workers, new workers per time, and crashes. The kernel reports the
- * user of a context; all subordinate ids of a user count as that user. This file does no I/O; the
- * caller passes the current time.
+ * user of a context; all subordinate ids of a user count as that user. The functions of limits.h do
+ * no I/O; their callers pass the current time.
  */
 #ifndef NN_KIT_LIMITS_H
 #define NN_KIT_LIMITS_H
@@ -70,7 +70,10 @@ struct limits_user {
 struct limits {
 	unsigned int max_workers;	/* maximum number of workers of all users except root */
 	unsigned int max_workers_per_user;
-	/* new workers that a user may get per second, after LIMITS_BURST at once */
+	/*
+	 * number of new workers that a user may get per second, after LIMITS_BURST new workers at
+	 * once
+	 */
 	unsigned int starts_per_s;
 	unsigned int workers;		/* number of workers that count towards max_workers */
 	unsigned int num_users, max_users;
@@ -97,8 +100,8 @@ int limits_ask(struct limits *limits, uint32_t uid, uint64_t now_ns, uint64_t *l
 int limits_acquire(struct limits *limits, uint32_t uid, uint64_t now_ns);
 
 /*
- * Records that a user's worker has ended. Returns for how many ns the user gets no new worker: 0
- * unless the user's workers crashed too often.
+ * Records that a user's worker has ended. Returns the time in ns for which the user gets no new
+ * worker: 0 unless the user's workers crashed too often.
  */
 uint64_t limits_release(struct limits *limits, uint32_t uid, bool crashed, uint64_t now_ns);
 

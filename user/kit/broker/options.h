@@ -49,8 +49,8 @@ struct engine_options {
 #define ENGINE_AT(member) OPTION_AT(struct engine_options, member)
 
 /*
- * Rows of a table of options for a structure that begins with struct engine_options. The argument
- * `least` is the minimum of --idle; the other arguments of the macro are parts of help texts.
+ * Rows of a table of options for a structure that begins with struct engine_options. The macro's
+ * argument `least` is the minimum of --idle; its other arguments are parts of help texts.
  */
 #define ENGINE_ROWS(least, idle_text, state_text, cache_text, user_text, folder_text, list_text) \
 	{ "device", "PATH", "engine node (default /dev/nnaccel-engine)", OPTION_TEXT, \

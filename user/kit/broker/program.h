@@ -16,8 +16,8 @@
 int program_open(const char *path, const char *name);
 
 /*
- * Runs a program from program_open() with one argument, and reads its output into text, with a NUL
- * at the end. If the program fails or writes too much, returns false and an empty text.
+ * Runs a program from program_open() with one argument, and reads the program's output into `text`,
+ * with a NUL at the end. If the program fails or writes too much, returns false and an empty text.
  */
 bool program_ask(int program, const char *argument, char *text, size_t size);
 

@@ -24,8 +24,8 @@ struct reread {
 };
 
 /*
- * Watches the folder of plug-ins, if the folder exists. Changes before reread_init() are not
- * noticed.
+ * Watches the folder of plug-ins, if the folder exists. Changes of the folder before reread_init()
+ * are not noticed.
  */
 void reread_init(struct reread *reread, const struct extensions *extensions);
 

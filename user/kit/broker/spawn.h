@@ -22,7 +22,7 @@ struct spawner {
 
 struct spawn_plugins {
 	const char *folder;
-	char **files;			/* names of the files, with NULL after the last */
+	char **files;			/* names of the plug-ins' files, with NULL at the end */
 	unsigned int count;
 	bool probe;	/* the worker only tests the last plug-in of the list, and then ends */
 };

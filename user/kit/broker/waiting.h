@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps a list of contexts that wait for a worker, or for their refusal. This file does no I/O. */
+/*
+ * Keeps a list of contexts that wait for a worker, or for their refusal. The functions of waiting.h
+ * do no I/O.
+ */
 #ifndef NN_KIT_WAITING_H
 #define NN_KIT_WAITING_H
 

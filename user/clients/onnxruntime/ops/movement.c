@@ -372,7 +372,7 @@ static bool folded_concat(struct lowering *t, int axis)
 		to.dims[axis] += shape->dims[axis];
 		/*
 		 * The concatenation of many small constants may have more than MOST_FOLDED
-		 * elements, or so many that shape_count() fails.
+		 * elements; shape_count() fails if the number overflows.
 		 */
 		if (type_in(t, i) != type_in(t, 0) || shape_count(&to) < 0 ||
 		    shape_count(&to) > MOST_FOLDED)
