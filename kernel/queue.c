@@ -395,8 +395,8 @@ static int nnaccel_command_alloc_waits(struct nnaccel_command *cmd, u32 num_name
 }
 
 /*
- * Sets a wait for @fence, or for @end if @fence is NULL. Takes over the caller's reference to
- * @fence or @end.
+ * Sets a wait for @fence, or for @end if @fence is NULL. The wait takes over the caller's reference
+ * to @fence or @end.
  */
 static void nnaccel_command_set_wait(struct nnaccel_command *cmd, u32 i, struct dma_fence *fence,
 				     struct nnaccel_end *end)

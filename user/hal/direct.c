@@ -23,7 +23,7 @@
 
 /*
  * GRACE_NS after an execution's deadline, the client's call returns; KILL_NS after the deadline,
- * the worker is killed. Both times equal the module's defaults.
+ * the worker is killed. GRACE_NS and KILL_NS equal the module's defaults.
  */
 #define GRACE_NS UINT64_C(100000000)
 #define KILL_NS NS_PER_S

@@ -22,8 +22,8 @@ struct end {
 };
 
 /*
- * An answer that was fetched. The library stores the answer because the kernel returns an answer
- * only once.
+ * The fetched answer of a fenced execution. The library stores the answer, because the kernel
+ * returns an answer only once.
  */
 struct nna_fence {
 	struct nna_fence *next;

@@ -70,7 +70,7 @@ static int map(AHardwareBuffer *b, struct hardware_file *file)
 
 /*
  * Notifies the exporters of the first `count` files. At the end of an access, notifies all
- * exporters, even after an error. Returns the first error.
+ * exporters, even after an error. Returns 0 or the error of the first exporter that failed.
  */
 static int sync_files(const AHardwareBuffer *b, uint32_t count, uint64_t flags)
 {

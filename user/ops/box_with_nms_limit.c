@@ -76,9 +76,9 @@ static size_t select_class(const struct nn_run *r, const struct nn_nms *nms,
 }
 
 /*
- * Removes all except the best `limit` elements from a list. The remaining elements keep their
- * order. The array `best` is a buffer that is large enough for a copy of the list. The array
- * `is_best` has a flag for each box; all flags are false before and after cut().
+ * Removes all except the best `limit` elements from a list, and keeps the order of these elements.
+ * The array `best` is a buffer that is large enough for a copy of the list. The array `is_best` has
+ * a flag for each box; all flags are false before and after cut().
  */
 static size_t cut(struct nn_candidate *list, size_t count, size_t limit,
 		  struct nn_candidate *best, bool *is_best)

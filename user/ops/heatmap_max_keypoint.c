@@ -15,7 +15,7 @@ enum { HEATMAP, BOXES, NCHW };
 enum { SCORE, KEYPOINT };
 
 /*
- * A Hessian whose determinant is below TOLERANCE (for float16: TOLERANCE_FLOAT16) counts as
+ * A Hessian whose determinant is below TOLERANCE, or below TOLERANCE_FLOAT16 for float16, counts as
  * singular.
  */
 #define TOLERANCE 1e-5f

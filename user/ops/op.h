@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Each operation has an entry in a table: its signature check, its shape rule and its reference
- * kernel. op.h defines the structure of an operation's table entry and the arguments of the entry's
- * functions.
+ * kernel. The header op.h defines the structure of an operation's table entry and the arguments of
+ * the entry's functions.
  */
 #ifndef NN_OPS_OP_H
 #define NN_OPS_OP_H

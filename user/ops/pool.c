@@ -48,8 +48,8 @@ static enum nn_status infer(struct nn_run *r)
 }
 
 /*
- * The size of one window of the image: `h` rows of `w` pixels. The starts of adjacent rows are
- * `stride` elements apart.
+ * A window of the image has `h` rows of `w` pixels. The starts of adjacent rows are `stride`
+ * elements apart.
  */
 struct cells {
 	size_t h;

@@ -43,9 +43,9 @@ void compilation_put(const ANeuralNetworksCompilation *compilation);
 
 /*
  * Sets open cache files, which replace a cache folder. The numbers of model files and data files
- * must be those that the compilation's only device needs. The file descriptors are duplicated.
- * Returns BAD_DATA if the number of files or devices is wrong, and BAD_STATE after the compilation
- * is finished.
+ * must be those that the compilation's only device needs. The compilation duplicates the file
+ * descriptors. Returns BAD_DATA if the number of files or devices is wrong, and BAD_STATE after the
+ * compilation is finished.
  */
 int compilation_set_cache_files(ANeuralNetworksCompilation *compilation, const int *model_fds,
 				uint32_t num_model, const int *data_fds, uint32_t num_data,

@@ -67,7 +67,7 @@ struct trace_run {
 	struct nn_times times;		/* of operations */
 };
 
-/* Sums of a step's times, for the report. The sums are never freed. */
+/* Sums of a step's times, for the report, which are never freed. */
 struct trace_step;
 struct step;
 

@@ -34,7 +34,8 @@ struct trace_step {
 	struct row *rows;
 	uint32_t num_rows;
 	uint32_t num_operations;
-	struct { uint32_t index; int32_t type; } operations[];	/* `index`: in the whole model */
+	/* `index` counts operations of the whole model */
+	struct { uint32_t index; int32_t type; } operations[];
 };
 
 static struct trace_step *steps;

@@ -410,15 +410,12 @@ struct nnaccel_pool_export {
  *
  * The kernel does not interpret the engine's answer to the query.
  *
- * Errors of reaching the engine:
- * ENOTCONN: no broker is registered for the device, and no broker registered within
- * engine_absent_ms.
- * ETIMEDOUT: a broker is registered, but no worker attached within engine_wait_ms.
- * EUSERS: the broker refused a worker, because this user has too many workers.
- * EAGAIN: workers crashed, so the broker starts no new worker for a time.
- * EPIPE: the worker died.
- * EINTR: the caller was killed.
- * EXFULL: the context has too many commands in flight.
+ * Errors if the engine or a worker cannot be reached: ENOTCONN: no broker is registered for the
+ * device, and no broker registered within engine_absent_ms. ETIMEDOUT: a broker is registered, but
+ * no worker attached within engine_wait_ms. EUSERS: the broker refused a worker, because this user
+ * has too many workers. EAGAIN: workers crashed, so the broker starts no new worker for a time.
+ * EPIPE: the worker died. EINTR: the caller was killed. EXFULL: the context has too many commands
+ * in flight.
  *
  * Further errors:
  * ENOBUFS: the answer does not fit into @data_size.
@@ -1123,8 +1120,8 @@ enum nnaccel_state {
  * @out_fd: out: the submission's file if NNACCEL_SUBMIT_FILE is set, else -1
  * @__reserved: must be 0
  * @duration_ns: longest time from the end of the last dependency to the execution's end.
- *	A @duration_ns of 0 means no limit, and is mandatory for all kinds except EXECUTE. The
- *	deadline in @work also applies
+ *	A @duration_ns of 0 means no limit, and is mandatory for all kinds except EXECUTE. A
+ *	deadline in @work applies as well as @duration_ns
  *
  * Copies the description of the work and submits the work. Without NNACCEL_SUBMIT_WAIT, the call
  * does not wait for the engine, for dependencies, or for fences of memory.

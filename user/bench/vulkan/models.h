@@ -29,8 +29,8 @@ struct builder *model_products(struct numbers n, uint32_t rows, uint32_t depth, 
 struct builder *model_copies(uint32_t count);
 
 /*
- * Makes an image network by calling `make`, or a text encoder if `make` is NULL. The weights stay
- * in `net`.
+ * Makes an image network by calling `make`, or a text encoder if `make` is NULL. The model's
+ * weights stay in the memory of `net`.
  */
 struct builder *model_network(struct numbers n, net_fn *make, struct net *net);
 

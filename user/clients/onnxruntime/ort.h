@@ -165,8 +165,8 @@ bool ort_load(struct ort *ort, const struct ort_api_base *base);
 bool ort_ok(const struct ort *ort, OrtStatus *status);
 
 /*
- * Returns a list of pointers. ONNX Runtime's function `counter` returns the number of pointers, and
- * the function `lister` returns the pointers. The caller frees the list by free(). Returns NULL if
+ * Returns a list of the pointers that ONNX Runtime's function `lister` yields for `object`; the
+ * function `counter` yields their number. The caller frees the list by free(). Returns NULL if
  * memory runs out or ONNX Runtime fails.
  */
 void *ort_list(const struct ort *ort, const void *object, void *counter, void *lister,

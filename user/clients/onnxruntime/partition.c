@@ -16,7 +16,7 @@
 /* The cost of a node on the device. */
 struct cost {
 	bool can;
-	bool computes;			/* the node's translation has operations */
+	bool computes;			/* true: the node's translation has operations */
 	bool dequantises;		/* compilation converts the node's weights to float32 */
 	uint64_t work;
 };

@@ -53,7 +53,7 @@ struct kernel {
 	struct constants constants;	/* constants in the model file */
 	ANeuralNetworksModel *model;
 	bool built;
-	bool is_idle;			/* the model needs no operation: `model` is NULL */
+	bool is_idle;			/* true: no operation is needed, so `model` is NULL */
 	struct graph_port *ports;	/* inputs, then outputs, in the model's order */
 	uint32_t num_inputs, num_ports;
 	int *shapes;			/* ranks and dimensions for which the model was built */

@@ -108,8 +108,9 @@ bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 void blob_work_run(struct blob_work *work);
 
 /*
- * Ends a get or a put. Returns true if a put's entry is on the disk, or a get's entry is valid. On
- * failure closes a get's file and returns false, with a log line.
+ * Ends the work that blob_store_get() or blob_store_put() began. Returns true if a put's entry is
+ * on the disk, or a get's entry is valid. On failure closes a get's file and returns false, with a
+ * log line.
  */
 bool blob_store_end(struct blob_store *store, struct blob_work *work);
 

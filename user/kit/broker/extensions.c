@@ -135,8 +135,8 @@ static enum probed probe(const struct spawner *spawner, const struct spawn_plugi
 }
 
 /*
- * Probes each file of `left` once. A file that needs a missing extension stays in `left`. Returns
- * how many files stay in `left`.
+ * Probes each plug-in file of the list `left` once. A file that needs a missing extension stays in
+ * `left`. Returns the number of files that stay.
  */
 static unsigned int try_all(struct extensions *e, const struct spawner *spawner,
 			    struct dirent **left, unsigned int count, bool last_round)
@@ -173,8 +173,8 @@ static unsigned int try_all(struct extensions *e, const struct spawner *spawner,
 /* ---- the folder ---- */
 
 /*
- * Removes from a list of plug-ins the files that distrust_file() rejects. Returns how many files
- * are left.
+ * Removes from a list of plug-ins the files that distrust_file() rejects. Returns the number of
+ * files that stay in the list.
  */
 static unsigned int drop_distrusted(const char *folder, struct dirent **found, int count)
 {

@@ -19,7 +19,8 @@ enum { X, WEIGHTS, BIAS };
 #define SOME_ROWS 84		/* number of rows that are quantised and multiplied at a time */
 #define SOME_COLUMNS 256 /* columns multiplied at a time, to keep sums in the cache */
 #define LOOK_COUNT 16384	/* minimum number of elements that one task of look() reads */
-#define LANES 16		/* channels in loops that compilers vectorise */
+/* number of channels in each iteration of loops that compilers vectorise */
+#define LANES 16
 
 enum kind { PRODUCT, CONVOLUTION, DEPTHWISE };
 
@@ -39,7 +40,7 @@ struct dynamic {
 	 * fields.
 	 */
 	size_t rows_size;
-	size_t lines_size;		/* quantised lines of an image */
+	size_t lines_size;		/* size of the quantised lines of an image */
 	size_t sums_size;
 };
 
@@ -61,8 +62,8 @@ static const struct nn_field fields[] = {
 };
 
 /*
- * Arrays with one element for each column of the product, padded to whole panels. The arrays follow
- * the packed weights.
+ * Arrays behind the packed weights, with one element for each column of the product, padded to
+ * whole panels.
  */
 struct columns {
 	const float *scales;

@@ -23,7 +23,7 @@ struct nn_walk {
 	uint32_t *to;
 	const uint32_t *from;
 	const uint32_t *end;		/* end of the words to read, or of the memory for words */
-	uint32_t index;			/* the current index of EACH */
+	uint32_t index;			/* index of the EACH row's current element */
 	const struct nn_bounds *bounds;
 	uint64_t reads;
 };

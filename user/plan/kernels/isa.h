@@ -57,7 +57,8 @@ struct nn_gemm_f32 {
 
 /*
  * The first `count` channels of an output row of a depthwise convolution with multiplier 1. rows[i]
- * is the input row under row i of the filter, or NULL for padding. All numbers are fp32 or fp16.
+ * is the input row under row i of the filter, or NULL for padding. All numbers of the convolution
+ * are fp32, or all are fp16.
  */
 struct nn_depthwise_f32 {
 	size_t channels;		/* elements between pixels */
@@ -115,7 +116,7 @@ enum nn_binary { NN_BINARY_ADD, NN_BINARY_SUB, NN_BINARY_MUL, NN_BINARY_DIV, NN_
 
 /*
  * Computes out[i] = clamp(a[i] operation b[i]). If one_a or one_b is set, operand a or b has only
- * one element. All numbers are fp32 or fp16.
+ * one element. All operands and results are fp32, or all are fp16.
  */
 struct nn_binary_f32 {
 	enum nn_binary operation;

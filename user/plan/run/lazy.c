@@ -15,7 +15,7 @@ struct lazy {
 	pthread_mutex_t lock;
 	bool tried;			/* under the lock */
 	struct nn_plan *owned;		/* the compiled plan, or NULL */
-	/* the plan to execute: `owned`, or the lazy plan itself if compiling failed */
+	/* plan that is executed, which is `owned`, or the lazy plan itself if compiling failed */
 	_Atomic(const struct nn_plan *) plan;
 };
 

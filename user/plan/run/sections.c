@@ -77,7 +77,7 @@ struct section {
 	uint32_t first;			/* operations */
 	uint32_t count;
 	uint32_t *inputs;	/* operands that the section reads but does not write */
-	uint32_t *outputs;		/* operands written here and needed outside */
+	uint32_t *outputs;		/* operands that the section writes and other steps need */
 	uint32_t num_inputs;
 	uint32_t num_outputs;
 	/* number of cache misses to interpret before the next plan is made */

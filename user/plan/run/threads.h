@@ -34,8 +34,8 @@
 typedef void threads_fn(void *arg, uint32_t task, uint32_t thread);
 
 /*
- * The first call creates the threads. Returns the number of threads that can run tasks, including
- * the caller.
+ * Returns the number of threads that can run tasks, including the caller. The first call of
+ * threads_start() creates the threads.
  */
 uint32_t threads_start(void);
 

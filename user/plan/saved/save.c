@@ -180,8 +180,8 @@ static bool mark_operation(struct saver *s, uint32_t k, const struct nn_operatio
 }
 
 /*
- * The number of rounds is at most one more than the nesting depth of subgraphs, because subgraphs
- * do not refer to each other in cycles. The last round changes nothing.
+ * Repeats rounds until a round changes nothing. The number of rounds is at most one more than the
+ * nesting depth of subgraphs, because subgraphs do not refer to each other in cycles.
  */
 static void mark_determining(struct saver *s)
 {

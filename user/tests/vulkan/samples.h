@@ -26,8 +26,8 @@ static uint32_t tensor(int32_t type, enum nn_lifetime lifetime)
 static int32_t last_code = NN_OP_MUL;
 
 /*
- * Makes a model of x + y, RELU6, and an operation on a constant and the result of RELU6. The three
- * operations become one dispatch.
+ * Makes a model of three operations that become one dispatch: x + y, RELU6, and an operation on a
+ * constant and the result of RELU6.
  */
 static void make_chain(void)
 {
