@@ -53,7 +53,7 @@ struct compiled_step {
 	uint32_t output;	/* operand that replaces the operation's output 0 */
 	/* the step never runs: another step does its work, or no step uses its result */
 	bool is_gone;
-	bool is_identity;		/* the output has the same bits as input 0 */
+	bool is_identity;		/* true: the output has the same bits as input 0 */
 	/* a PAD was folded into the step; `border` has the widths of the PAD's border */
 	bool is_padded;
 	uint32_t border[4];		/* widths of the border: left, right, top, bottom */

@@ -16,8 +16,8 @@
 
 struct input {
 	size_t row;			/* bytes */
-	size_t at;			/* offset of this input's rows in the output's rows */
-	bool is_same;			/* this input's bytes are copied unchanged */
+	size_t at;			/* offset of the input's rows in the output's rows */
+	bool is_same;			/* true: the input's bytes are copied unchanged */
 };
 
 struct concatenation {

@@ -3,8 +3,8 @@
  * Computes CONV_2D as a matrix product. If a window is one pixel, the product reads the input in
  * place. If a window has several pixels, the elements of the window are copied to a row of the
  * product. For floats with many channels, the product reads the pixels of each filter tap in place,
- * as one part of the product's depth. The pixels of a tap are copied only if some are outside the
- * image, and are not multiplied if all are outside.
+ * as one part of the product's depth. The pixels of a tap are copied only if some of the pixels are
+ * outside the image; a tap with all pixels outside is skipped.
  */
 #include <string.h>
 
@@ -29,10 +29,13 @@ struct conv {
 	struct nn_gemm gemm;
 	struct nn_window window;
 	struct nn_image in;
-	bool direct;			/* each window is one pixel of the input */
-	/* each tap is a part of the product's depth; its pixels are read in place */
+	bool direct;			/* true: each window is one pixel of the input */
+	/*
+	 * true: each tap is a part of the product's depth, and the pixels of a tap are read in
+	 * place
+	 */
 	bool in_parts;
-	bool packs;			/* each execution packs the filter */
+	bool packs;			/* true: each execution packs the filter */
 	size_t copy_size;		/* bytes of scratch memory for copied windows */
 	uint8_t padding;		/* value of each byte of padding */
 };

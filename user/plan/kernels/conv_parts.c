@@ -74,13 +74,15 @@ struct parts {
 	 */
 	size_t filter_step;
 	size_t tap_step;
-	size_t copy_size;	/* bytes of copied windows of the largest block */
+	/* bytes that the copied windows of a block need, for the largest block */
+	size_t copy_size;
 	size_t result_size;
 	size_t filter_size;		/* size of the largest filters of a part */
 	uint8_t padding;		/* value of each byte of padding */
-	bool in_order;			/* each part computes all pixels of its output channels */
-	bool is_single;			/* output pixel i reads only input pixel i */
-	bool packs;			/* each execution packs the filters */
+	/* true: each part computes all pixels of its output channels */
+	bool in_order;
+	bool is_single;			/* true: output pixel i reads only input pixel i */
+	bool packs;			/* true: each execution packs the filters */
 	struct nn_gemm gemm;		/* fields with the same value in all parts */
 	uint32_t count;
 	struct part parts[];
@@ -297,8 +299,8 @@ static void set_product(const struct parts *s, const struct part *p, struct nn_g
 }
 
 /*
- * Divides the product of a part into tasks, and adds the sizes that the part needs to the packed
- * weights and the scratch memory of the step.
+ * Divides the product of a part into tasks. Increases the sizes of the step's packed weights and
+ * scratch memory by what the part needs.
  */
 static void place_part(struct parts *s, struct part *p, struct nn_ready *ready)
 {

@@ -27,7 +27,7 @@ struct depthwise {
 	struct nn_depthwise_q8 q8;
 	size_t task_rows;		/* output rows of a task */
 	size_t block;			/* channels that are computed at a time */
-	bool packs;			/* each execution packs the filter */
+	bool packs;			/* true: each execution packs the filter */
 };
 
 #define NN_STATE struct depthwise

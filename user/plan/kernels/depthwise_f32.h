@@ -94,7 +94,7 @@ static inline ALWAYS_INLINE TARGET void inner_f32(const struct nn_depthwise_f32 
 			w[i][j] = LOAD(filter + ((row + (size_t)i) * FAST_F32 + (size_t)j) *
 						channels + c);
 	}
-	/* The last group of columns may compute some columns a second time. */
+	/* The last iteration may compute some columns a second time. */
 	for (size_t x = first, by = COLUMNS_F32; x < last; x += by) {
 		VF acc[COLUMNS_F32];
 
@@ -163,7 +163,10 @@ struct tap_f32 {
 	const NUM *w;
 };
 
-/* Numbers of taps inside the image that a 3 x 3 filter has at an edge and at a corner. */
+/*
+ * Number of taps of a 3 x 3 filter that are inside the image at an edge, and at a corner, of the
+ * image.
+ */
 #define EDGE_F32 6
 #define CORNER_F32 4
 
@@ -196,8 +199,9 @@ static inline ALWAYS_INLINE TARGET size_t edge_f32(const struct nn_depthwise_f32
 }
 
 /*
- * Calls edge_f32() if the window has EDGE_F32 or CORNER_F32 taps inside the image, otherwise only
- * returns `c`. The window's columns [first, first + taps) are inside the image.
+ * Calls edge_f32() if the window has EDGE_F32 or CORNER_F32 taps inside the image. Otherwise
+ * computes nothing and returns `c`. The window's columns [first, first + taps) are inside the
+ * image.
  */
 static TARGET size_t small_f32(const struct nn_depthwise_f32 *d, size_t x, size_t first,
 			       size_t taps, size_t c)

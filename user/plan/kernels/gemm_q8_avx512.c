@@ -26,7 +26,7 @@
 /* Number of rows that are summed at a time; lane i of the result is the sum of row i. */
 #define SUM_ROWS 16
 
-/* Number of rows whose corrections for b's zero point are computed at a time. */
+/* Number of rows whose corrections for the weights' zero point are computed at a time. */
 #define BLOCK (SUM_ROWS * ROWS)
 
 /*
@@ -63,8 +63,8 @@ static inline ALWAYS_INLINE TARGET i32x16 sum_lanes(i32x16 x[SUM_ROWS])
 }
 
 /*
- * Computes, for each of SUM_ROWS rows, the correction for b's zero point; the rows begin `stride`
- * bytes apart.
+ * Computes, for each of SUM_ROWS rows, the correction for the weights' zero point; the rows begin
+ * `stride` bytes apart.
  */
 static TARGET void correct_rows(const struct nn_gemm_q8 *g, const uint8_t *a, size_t stride,
 				int32_t *corrections)
@@ -93,8 +93,8 @@ static TARGET void correct_rows(const struct nn_gemm_q8 *g, const uint8_t *a, si
 }
 
 /*
- * Computes the corrections for b's zero point of up to BLOCK rows. If there are fewer than SUM_ROWS
- * rows, each row is summed separately.
+ * Computes, for up to BLOCK rows, the corrections for the weights' zero point. If there are fewer
+ * than SUM_ROWS rows, each row is summed separately.
  */
 static void correct_block(const struct nn_gemm_q8 *g, const uint8_t *a, size_t rows,
 			  int32_t *corrections)

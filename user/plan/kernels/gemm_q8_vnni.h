@@ -34,7 +34,8 @@ typedef int32_t sums_q8 __attribute__((vector_size(WIDTH)));
 struct tile {
 	const struct nn_gemm_q8 *g;
 	const uint8_t *a;
-	const int32_t *corrections;	/* for each row, the correction for b's zero point */
+	/* for each row, the correction for the weights' zero point */
+	const int32_t *corrections;
 	const void *panel;
 	uint8_t *c;
 	int32_t *sums;			/* result as int32 sums; NULL: the results are bytes */

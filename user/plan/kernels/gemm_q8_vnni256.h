@@ -24,7 +24,7 @@
 #define STORE_TWO q8_store_two_avx2
 #define BLOCK (16 * ROWS)
 
-/* Returns the correction for b's zero point of one row. */
+/* Returns the correction of one row for the weights' zero point. */
 static TARGET int32_t correct_row(const struct nn_gemm_q8 *g, const uint8_t *a)
 {
 	const __m256i flip = _mm256_set1_epi8((char)g->a_flip), zero = _mm256_setzero_si256();

@@ -24,7 +24,8 @@ struct lstm {
 	struct nn_lstm_cell cell;
 	struct nn_recurrent recurrent;
 	bool has_projection_bias;
-	uint32_t states;	/* position of the first output for a state; 0: no such output */
+	/* index of the first output that is a state; 0: no output is a state */
+	uint32_t states;
 	size_t projection;		/* offset in floats of the projection's packed weights */
 };
 
@@ -290,7 +291,7 @@ static void clip(const struct nn_isa *isa, float *values, size_t count, float li
 }
 
 /*
- * Adds peephole weights times `cell` to a gate's sums; if the cell is normalised, then normalises
+ * Adds peephole weights times `cell` to a gate's sums. With layer normalisation, then normalises
  * the sums and adds the bias. The caller of end_gate() applies the activation.
  */
 static void end_gate(const struct nn_kernel_call *call, const struct lstm *l, uint32_t gate,

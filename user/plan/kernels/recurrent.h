@@ -27,7 +27,8 @@ struct nn_gate_weights {
 
 /*
  * A cell that runs along a sequence. The caller sets the fields above the empty line. The packed
- * weights of all gates for the input come first, then for the auxiliary input, then for the state.
+ * weights for the input come first, then those for the auxiliary input, then those for the state;
+ * each has the weights of all gates.
  */
 struct nn_recurrent {
 	struct nn_sequence sequence;
@@ -44,9 +45,9 @@ struct nn_recurrent {
 	uint32_t aux_size;
 	uint32_t state;			/* index of the input that is the state before step 0 */
 	bool backward;
-	bool is_alone;			/* the operation has only one cell */
-	bool single;	/* the layer has one step, and writes no output sequence */
-	bool packs;			/* each execution packs the weights */
+	bool is_alone;			/* true: the operation has only one cell */
+	bool single;	/* true: the layer has one step, and writes no output sequence */
+	bool packs;			/* true: each execution packs the weights */
 	/* the output's index, the first column to write, and the number of columns of the output */
 	uint32_t out;
 	uint32_t column;
@@ -54,7 +55,7 @@ struct nn_recurrent {
 
 	uint32_t chunk;			/* number of steps whose inputs are multiplied at a time */
 	size_t width;			/* number of floats that one step has for all gates */
-	/* where the layer's weights begin in the step's packed weights, in floats */
+	/* offset in floats of the layer's weights in the step's packed weights */
 	size_t packed;
 	size_t input_size;
 	size_t aux_packed_size;

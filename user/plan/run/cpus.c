@@ -30,8 +30,8 @@ static uint32_t cpus_of_affinity(void)
 }
 
 /*
- * Returns the number of CPUs that the text of a cgroup's file cpu.max, "QUOTA PERIOD" or "max
- * PERIOD", allows.
+ * Returns the number of CPUs that a cgroup's file cpu.max allows; the file's text is "QUOTA PERIOD"
+ * or "max PERIOD".
  */
 static uint32_t cpus_of_quota(const char *file)
 {

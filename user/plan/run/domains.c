@@ -65,9 +65,8 @@ static uint32_t assign_file(struct domains *d, const char *root, uint32_t cpu, c
 }
 
 /*
- * Puts a CPU in a domain, together with the CPUs that share its last-level cache, or else the CPUs
- * of its package. Returns false if /sys lists neither the CPUs of the cache nor those of the
- * package.
+ * Puts a CPU in a domain with the CPUs that share its last-level cache, or else with the CPUs of
+ * its package. Returns false if /sys lists neither the CPUs of the cache nor those of the package.
  */
 static bool assign_near(struct domains *d, const char *root, uint32_t cpu, uint8_t domain)
 {
