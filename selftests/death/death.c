@@ -255,8 +255,8 @@ TEST_F(death, of_the_worker)
 			if (request == ASK_EXECUTE && stage == WORKER_STARTED)
 				continue;
 			/*
-			 * After a worker is killed before attaching, the client's call may wait for
-			 * a worker until a timeout, because no other worker attaches.
+			 * If the worker is killed before it attaches, the client's call waits for
+			 * another worker until a timeout, because none attaches.
 			 */
 			if (stage == WORKER_STARTED)
 				param_set("engine_wait_ms", 100);

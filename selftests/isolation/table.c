@@ -431,7 +431,10 @@ TEST_F(table, all_are_refused)
 		       error > 0 ? strerrorname_np(error) : error ? "no answer" : "NOT REFUSED");
 		fflush(stdout);
 	}
-	/* After all attempts the owner's objects exist, and the owner can use them. */
+	/*
+	 * After all attempts, the owner's objects still exist, and the owner can use its
+	 * objects.
+	 */
 	EXPECT_EQ(summary_get(self->alice.s.fd, "nnaccel-pools"), 1);
 	EXPECT_EQ(summary_get(self->alice.s.fd, "nnaccel-models"), 1);
 	EXPECT_EQ(summary_get(self->alice.s.fd, "nnaccel-buffers"), 1);

@@ -38,8 +38,8 @@ static enum nn_status infer_lsh_projection(struct nn_run *r)
 }
 
 /*
- * Computes one bit of a hash. Each fingerprint is that of a seed followed by an item of the input,
- * which the function puts into the buffer `key`.
+ * Computes one bit of a hash. The buffer `key` is for the data of a fingerprint: the hash's seed,
+ * then an item of the input.
  */
 static bool hash_bit(const struct nn_run *r, uint32_t index, uint8_t *key, size_t item)
 {

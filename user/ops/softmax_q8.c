@@ -87,8 +87,8 @@ static inline uint8_t divide(uint32_t exponential, const struct divisor *by)
 }
 
 /*
- * Returns the difference of a value from the maximum, which is the index in the tables. The
- * difference fits in 8 bits even if another thread changes the input.
+ * Returns the difference of a value from the maximum, which is the index in the tables. An index
+ * has 8 bits, even if another thread changes the input during the call.
  */
 static inline uint8_t distance(const struct nn_softmax_q8 *s, uint8_t max, uint8_t value)
 {

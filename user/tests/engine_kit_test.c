@@ -634,8 +634,8 @@ static void test_refusals(void **state)
 	assert_int_equal(kernel.count, 3);
 	assert_string_equal(logged, "");
 	/*
-	 * A context of a second user is refused for another reason, but the ioctl() that refuses
-	 * the context fails.
+	 * The broker refuses a context of a second user because no worker is free, but the broker's
+	 * ioctl() fails.
 	 */
 	kernel.error = EIO;
 	waiter = (struct waiter){ .context = 4, .uid = 7, .error = EAGAIN };

@@ -46,7 +46,8 @@
 #define CHAIN		1000	/* number of operations of the large model */
 #define BIT_STEP	how_often(1, 151)	/* odd distance between two flipped bits */
 #define SAMPLE		how_often(1000, 15)	/* number of flipped bits in the large entry */
-#define KEEPER_LIFE_S	11	/* minimum life in s of a keeper that is replaced at once */
+/* minimum life in seconds of a keeper that is replaced at once after its death */
+#define KEEPER_LIFE_S	11
 
 /* ---- saving and loading ---- */
 

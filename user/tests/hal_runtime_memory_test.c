@@ -52,8 +52,8 @@ static int tear_down(void **state)
 }
 
 /*
- * Makes a memory that can be both inputs and the output of the compilation `a` and, unless `b` is
- * NULL, of the compilation `b`.
+ * Makes a memory whose roles are the two inputs and the output of the compilation `a` and, unless
+ * `b` is NULL, of the compilation `b`.
  */
 static int make(const ANeuralNetworksCompilation *a, const ANeuralNetworksCompilation *b,
 		ANeuralNetworksMemory **memory)

@@ -80,7 +80,7 @@ static void look_for_reason(const char *call)
 	line[0] = '\0';
 }
 
-/* Makes a call. If the call fails, the function that uses TRY() returns the call's result. */
+/* Makes a call. If the tried call fails, the function that uses TRY() returns the call's result. */
 #define TRY(call) do {			\
 	int result_ = call;		\
 					\

@@ -1451,8 +1451,8 @@ static void test_recorded(void **unused)
 	client.region.length = CLIENT_BYTES;
 	client.region.is_writable = true;
 	/*
-	 * The engine measures the first executions. The executions use more addresses than the
-	 * number of addresses for which the engine keeps recorded commands.
+	 * The engine measures the first executions. These executions use more addresses than the
+	 * engine keeps recorded commands for.
 	 */
 	for (uint32_t i = 0; i < 12; i++)
 		add_in_place(prepared, &a, memory + 4096 * i);

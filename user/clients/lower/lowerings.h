@@ -95,8 +95,8 @@ void divided(struct lowering *t, uint32_t x, const struct shape *shape, int axis
 	     uint32_t *parts);
 uint32_t reversed(struct lowering *t, uint32_t x, const struct shape *shape, int axis);
 /*
- * Pads each dimension by a pair of numbers. Emits the operation `code`: PAD, or PAD_V2 or
- * MIRROR_PAD with `more` as the last operand.
+ * Pads each dimension by a pair of numbers. Emits PAD, or emits PAD_V2 or MIRROR_PAD (`code`) with
+ * `more` as the last operand.
  */
 uint32_t padded(struct lowering *t, int32_t code, uint32_t x, const int32_t *pairs, uint32_t more);
 /* Translates TILE: input 1 has the number of repetitions of each axis. */

@@ -12,7 +12,8 @@ struct choice {
 	struct delegate *delegate;
 	struct candidate *nodes;	/* nodes in the order of the execution plan */
 	int count;
-	bool *dynamic;			/* by tensor: true if its shape is unknown until run time */
+	/* for each tensor: true if the tensor's shape is unknown until run time */
+	bool *dynamic;
 	bool *shapes;			/* by tensor: true if its value depends on shapes only */
 };
 

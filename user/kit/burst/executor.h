@@ -62,7 +62,7 @@ struct executor {
 	 * points to a word of the status page; the word is 1 after a device was attached to a pool
 	 */
 	const uint32_t *devices;
-	/* number of slots that were looked up in the kernel after the last report */
+	/* number of slots looked up in the kernel that were not reported to the client yet */
 	uint64_t misses;
 	/*
 	 * No thread holds `lock` while a model runs. A thread holds `lock` while the engine adds a

@@ -9,7 +9,10 @@
 #include "base/packet.h"
 #include "kit/cache/message.h"
 
-/* Bits for the fields that a kind of message uses besides `serial`. */
+/*
+ * A bit for each field that messages may use besides `serial`; each kind of message has a set of
+ * these bits.
+ */
 enum { TOKEN = 1, HASH = 2, SIZES = 4, USER = 8, ALL_USERS = 16 };
 
 static const struct {

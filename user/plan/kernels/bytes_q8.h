@@ -6,8 +6,8 @@
  * and average_q8.h before this file. The includer may define the following macros, whose vectors
  * have 4 * LANES bytes. MAX_OF_BYTES returns the larger byte of each pair from two vectors.
  * REPEAT_16 fills a vector with copies of 16 bytes. FIND_BYTES looks bytes up in a table of 16
- * entries. CHOOSE_BYTES(a, b, mask) has the bytes of b at the positions where the highest bit of
- * the byte in `mask` is set, and the bytes of a at all other positions.
+ * entries. CHOOSE_BYTES(a, b, mask) has the bytes of b where the highest bit of the byte of `mask`
+ * is set, and otherwise the bytes of a.
  */
 #if !defined(LANES) || !defined(TARGET) || !defined(WIDTH)
 #error "bytes_q8.h needs: LANES TARGET WIDTH"

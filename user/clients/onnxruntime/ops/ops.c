@@ -11,7 +11,7 @@ static const struct op {
 	int32_t code;
 	function *function;
 	bool is_microsoft, is_qlinear, is_wide;
-	bool takes_values;		/* input 1 need not be constant */
+	bool takes_values;		/* true: input 1 need not be constant */
 	struct qlinear qlinear;
 } ops[] = {
 #define OP(op, since, until, op_of) \
