@@ -478,8 +478,8 @@ static void nnaccel_access_end_work(struct work_struct *work)
  * If a signal interrupts the exporter, a kernel thread calls the exporter again. A caller that is
  * killed does not wait for the kernel thread.
  *
- * Return: 0, -EINTR if the caller was killed, or -EIO if the exporter refused. After -EIO
- * written data may be lost.
+ * Return: 0, -EINTR if the caller was killed, or -EIO if the exporter refused. After -EIO, data
+ * that the CPU wrote to the dma-buf may be lost.
  */
 int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 prot,
 		       bool counted)

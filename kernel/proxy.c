@@ -329,8 +329,8 @@ struct dma_buf *nnaccel_proxy_get(const struct nnaccel_session *session, struct 
 		mutex_lock(&ctx->lock);
 	}
 	/*
-	 * Check again: while ctx->lock was not held, another thread may have made the proxy, or the
-	 * session may have ended.
+	 * While ctx->lock was not held, another thread may have made the proxy, or the session may
+	 * have ended, so check the session and *kept again.
 	 */
 	if (nnaccel_session_is_over(session)) {
 		dmabuf = ERR_PTR(-ESHUTDOWN);

@@ -262,8 +262,8 @@ TEST_F(cache, bad_parts)
 			{ true, { .pool = dp, .length = UINT64_MAX }, EINVAL },
 			/*
 			 * CACHE_SAVE rejects the last two cases, whose parts are in a read-only
-			 * pool. PREPARE_CACHED accepts parts in a read-only pool, so its test omits
-			 * the last two cases.
+			 * pool. PREPARE_CACHED accepts parts in a read-only pool, so the test of
+			 * PREPARE_CACHED omits these cases.
 			 */
 			{ false, { .pool = read_only, .length = 1 }, EACCES },
 			{ true, { .pool = read_only }, EACCES },

@@ -113,7 +113,7 @@ static void bench_copies(void)
 	for (int i = 0; i < COPIES; i++)
 		for (int s = 0; s < COPY_SUBJECTS; s++)
 			samples[s][i] = copy_once((enum copy)s, b, one, other);
-	/* One byte per nanosecond is 1 GB/s. */
+	/* The speeds are in GB/s, because one byte per nanosecond is 1 GB/s. */
 	for (int s = 0; s < COPY_SUBJECTS; s++)
 		speed[s] = COPY_BYTES / figure_quantile(samples[s], COPIES, 0.5);
 	figure("domain_copy_in", speed[COPY_IN], "GB/s", "memcpy", speed[MEMCPY], "vm");

@@ -138,7 +138,8 @@ struct visit {
 	uint32_t parent;	/* subgraph whose operand led the search to this subgraph */
 	uint32_t next;		/* index of the next operand to examine */
 	uint32_t height;	/* height of the tree of subgraphs from this subgraph down */
-	bool open;		/* true while the search is in this subgraph or its descendants */
+	/* true while the search visits this subgraph or a subgraph referred to from it */
+	bool open;
 };
 
 /* Leaves a subgraph after the search has followed all its references. */

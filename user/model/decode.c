@@ -20,8 +20,8 @@ struct section {
 struct reader {
 	struct section sections[W_POOLS];	/* sections that consist of records */
 	/*
-	 * The sections after W_POOLS are copied as a whole; the pointers below point to the next
-	 * unused element of each copy.
+	 * The sections after W_POOLS are copied as a whole. The members `indices`, `scales` and
+	 * `bytes` point to the next unused element of these copies.
 	 */
 	const uint32_t *indices;
 	const float *scales;

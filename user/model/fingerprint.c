@@ -107,8 +107,8 @@ struct state {
 };
 
 /*
- * Adds a block of 64 bytes to the hash. For the last block, the caller passes other values of
- * `multiplier` and `last`.
+ * Adds a block of 64 bytes to the hash. For the last block of the data, `multiplier` and `last`
+ * have other values than for earlier blocks.
  */
 static void block(struct state *h, const uint8_t *s, uint64_t multiplier, uint64_t last)
 {

@@ -3,9 +3,9 @@
  * The request for the times at which an execution's operations ran, and the format of these times.
  *
  * To request times, the client passes an attribute of TIMES_EXTENSION, and one output more than the
- * model has. For times, an execution has an output to which libnnaccel-engine writes the
- * execution's begin and end, and to which the engine writes when operations ran. An engine with an
- * older libnnaccel-engine rejects the attribute of TIMES_EXTENSION with NN_INVALID_ARGUMENT.
+ * model has. Into the additional output, libnnaccel-engine writes the begin and end of the
+ * execution, and the engine writes the times at which operations ran. An engine with an older
+ * libnnaccel-engine rejects the attribute of TIMES_EXTENSION with NN_INVALID_ARGUMENT.
  */
 #ifndef NN_MODEL_TIMES_H
 #define NN_MODEL_TIMES_H

@@ -23,8 +23,8 @@ enum nn_dynamic_form {
 };
 
 /*
- * The quantisation for a range of numbers. Stored values are uint8. If the quantised numbers are
- * int8, a stored value is the quantised number plus 128.
+ * The quantisation for a range of numbers. Quantised numbers are stored as uint8; if the quantised
+ * numbers are int8, the stored value is the quantised number plus 128.
  */
 struct nn_dynamic {
 	float scale;

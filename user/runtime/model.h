@@ -74,8 +74,8 @@ static inline const struct nn_operand *model_output(const ANeuralNetworksModel *
 
 /*
  * Takes a reference to a model. Each compilation holds a reference, so the application may free the
- * model before it frees the compilation. The parameter is const, because a new reference changes
- * nothing that callers see.
+ * model before it frees the compilation. The parameter of model_get() is const, because a new
+ * reference changes nothing in the model that callers can read.
  */
 const ANeuralNetworksModel *model_get(const ANeuralNetworksModel *model);
 void model_put(const ANeuralNetworksModel *model);

@@ -184,7 +184,8 @@ static struct {
 	void *own;			/* the engine's buffer of the first argument, or NULL */
 	bool cuts;			/* set if executions truncate the memfd of the session */
 	uint32_t attribute;		/* code of the attribute of an execution, or 0 */
-	uint32_t num_outputs, room;	/* number of outputs; maximum number of times */
+	/* number of an execution's outputs; number of time records that fit */
+	uint32_t num_outputs, room;
 } engine_state;
 
 static struct server server;

@@ -38,7 +38,8 @@ struct subject {
 	struct nna_memory *memory;	/* the memory; NULL if the memory cannot be imported */
 	int fd;				/* file by which the test maps the memory, or -1 */
 	uint64_t offset;
-	struct exporter x;	/* exporter of the memory, or of a pending fence */
+	/* exporter that made the memory, or that made the pending fence of the memory */
+	struct exporter x;
 	bool has_fence;
 };
 

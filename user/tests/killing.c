@@ -44,9 +44,11 @@ struct call {
 };
 
 struct calls {
-	struct call list[MAX_CALLS];		/* the calls between two MARK calls */
+	/* the victim's system calls between its two MARK calls */
+	struct call list[MAX_CALLS];
 	unsigned int count, marks;
-	unsigned int acknowledged;	/* number of calls before ACKNOWLEDGE, or NO_CALL */
+	/* number of calls in `list` before the call ACKNOWLEDGE, or NO_CALL */
+	unsigned int acknowledged;
 	/*
 	 * 1 + index of the last write, and 1 + index of the last sync, before the victim
 	 * acknowledges.

@@ -484,7 +484,10 @@ void nna_prepared_model_free(struct nna_prepared_model *prepared)
 
 static float *argument_at(const struct nna_request *request, const struct nna_argument *arg)
 {
-	/* The argument is not in a buffer, because executions with buffers compute nothing. */
+	/*
+	 * The argument is in memory, not in a buffer: for executions with buffers, the fake device
+	 * computes nothing.
+	 */
 	assert_true(arg->pool < request->num_memories);
 	return (float *)((uint8_t *)request->memories[arg->pool]->base + arg->offset);
 }

@@ -547,7 +547,10 @@ static void compile_other_model(void)
 	compile(add_model(2), false);
 }
 
-/* Compiles a model of two parts, on the device and the CPU, and meanwhile another model. */
+/*
+ * Compiles a model with one part on the device and one on the CPU; during that compilation,
+ * compiles another model.
+ */
 static void compile_two_at_once(void)
 {
 	const uint32_t dims[] = { 2, 2 }, in[] = { 0, 1 }, add[] = { 0, 1, 2 };

@@ -20,7 +20,8 @@ struct schedule_step {
 struct schedule_costs {
 	double open;			/* time to open a job, before the first task */
 	double notice;	/* time until a spinning thread sees another thread's write */
-	double take;	/* time to take a task's number, one thread at a time */
+	/* time for which a thread that takes a task's number blocks other threads */
+	double take;
 	double wake_call;		/* duration of a call that wakes threads */
 	double wake;			/* time from a waking call until the threads run */
 	double spin;			/* idle time after which a thread sleeps */

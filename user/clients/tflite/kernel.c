@@ -255,8 +255,8 @@ static size_t describe_list(const struct tfl_context *context, const struct tfl_
 }
 
 /*
- * Writes ranks, dimensions and values like describe_list(), for all tensors that the kernel's nodes
- * read and write.
+ * For all tensors that the kernel's nodes read and write, writes ranks, dimensions and values as
+ * describe_list() does.
  */
 static size_t describe(const struct kernel *k, const struct tfl_context *context, int *to)
 {

@@ -17,7 +17,7 @@ struct candidate {
 	int32_t code;
 	bool taken;
 	bool can_be_deferred;	/* TensorFlow Lite's kernels can compute the node at run time */
-	bool deferred;		/* true: the node's shapes are known only when the node runs */
+	bool deferred;		/* whether the node's shapes are known only when the node runs */
 	bool dequantises;		/* compilation dequantises the node's weights */
 	uint64_t work;
 	int part;			/* number of the node's part, for the report; or -1 */

@@ -18,7 +18,7 @@
 #include "kit/cache/keeper_message.h"
 
 /*
- * Maximum number of times of use that are kept in memory; then all are written to the disk.
+ * Number of times of use that the index keeps in memory before it writes them to the disk.
  */
 #define MAX_USES 64
 

@@ -134,7 +134,8 @@ struct nnx_call {
 	 * only the memory at `value`.
 	 */
 	struct nnx_operand *outputs;
-	void *state;			/* for shape and execute: the state that compile made */
+	/* set for the functions shape and execute: the state that the function compile made */
+	void *state;
 
 	/*
 	 * Returns zeroed memory, 64-byte aligned, or NULL if memory runs out. The allocated memory

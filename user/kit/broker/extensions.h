@@ -11,7 +11,7 @@
 
 struct extensions {
 	const char *folder;	/* folder of plug-ins; NULL if plug-ins are disabled */
-	/* true: `folder` is the default folder, which need not exist */
+	/* whether `folder` is the default folder, which need not exist */
 	bool is_default;
 	const char *group;		/* group whose members get extensions: a name or number */
 	bool has_group;			/* true: the group exists, and `gid` is the group's id */

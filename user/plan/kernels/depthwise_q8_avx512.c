@@ -100,7 +100,7 @@ static TARGET void interleave_rows(const struct nn_depthwise_q8 *d,
 
 /*
  * Parameters of the loops that compute an output row. The loops use a local variable of this type,
- * which stores of results cannot change.
+ * so that compilers need not reload the parameters after each store of results.
  */
 struct row {
 	const uint8_t *packed;

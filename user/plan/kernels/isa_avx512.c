@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inner loops for x86 CPUs with AVX-512, with or without VNNI. Other files have the int8 products
- * with VNNI.
+ * Inner loops for x86 CPUs with AVX-512, with or without VNNI. The int8 products that use VNNI are
+ * in other files.
  */
 #if defined(__x86_64__)
 

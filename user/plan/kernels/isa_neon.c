@@ -45,8 +45,8 @@ static inline ALWAYS_INLINE float32x4_t larger(float32x4_t a, float32x4_t b)
 }
 
 /*
- * Loads fewer than LANES numbers. The code avoids a call of memcpy(), before which the compiler
- * would save all vector registers.
+ * Loads fewer than LANES numbers. The code does not call memcpy(), because the compiler would save
+ * all vector registers before the call.
  */
 static inline ALWAYS_INLINE float32x4_t load_some(const float *p, size_t n)
 {

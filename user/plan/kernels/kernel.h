@@ -188,7 +188,8 @@ struct nn_kernel {
 
 /*
  * Defines a kernel with the functions prepare(), run() and complete() and the table `fields` of the
- * including file. The last arguments of NN_KERNEL set other members of the kernel.
+ * including file. After `size`, NN_KERNEL accepts designated initialisers of further members of
+ * struct nn_kernel.
  */
 #define NN_KERNEL(which, label, size, ...)						\
 const struct nn_kernel nn_kernel_##which = {						\

@@ -282,7 +282,8 @@ static bool finds_leaving(const struct graph *g, struct fact *facts)
 
 /*
  * Divides a subgraph, up to MAX_ROUNDS times, until no further value that a section computes from
- * constants is needed outside of the section. The plan of a section does not know such a value.
+ * constants is needed outside of the section. The section's plan does not treat a value that is
+ * needed outside as a constant.
  */
 static bool find_all(struct graph *g, struct fact *facts)
 {
