@@ -28,7 +28,7 @@ static enum nn_status find_operations(const struct nn_plan *plan, uint32_t index
 
 		if (!op || (!op->execute && op->code != NN_OP_IF && op->code != NN_OP_WHILE))
 			return nn_fail(err, NN_INVALID_ARGUMENT,
-				       "subgraph %u, operation %u (%s): cannot be executed here",
+				       "subgraph %u, operation %u (%s): not supported",
 				       index, i, nn_op_name(operation->type));
 		g->steps[i] = (struct step){ .op = op, .operation = operation };
 		if (g->max_inputs < operation->num_inputs)
@@ -154,9 +154,11 @@ static enum nn_status make_graph(const struct nn_plan *plan, uint32_t index, str
 enum nn_status plan_check_options(const struct nn_plan_options *options, struct nn_error *err)
 {
 	if (options->preference > MAX_PREFERENCE)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "preference %u", options->preference);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "preference %u, must be at most %u",
+			       options->preference, MAX_PREFERENCE);
 	if (options->kernels && !nn_plan_has_kernels(options->kernels))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "no kernels %s", options->kernels);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "there are no kernels %s",
+			       options->kernels);
 	if (options->deadline_ns && clock_ns() >= options->deadline_ns)
 		return nn_fail(err, NN_MISSED_DEADLINE_PERSISTENT,
 			       "the deadline was past before the model was prepared");

@@ -988,7 +988,7 @@ static void check_tuned(const struct sample *sample, bool loaded)
 	nn_plan_free(plan);
 
 	((uint8_t *)s.image.model)[s.image.model_size - 1] = 2;
-	assert_refused(&s, NN_GENERAL_FAILURE, "not what was saved");
+	assert_refused(&s, NN_GENERAL_FAILURE, "differs from what was saved");
 	((uint8_t *)s.image.model)[s.image.model_size - 1] = 0;
 	h->tuned_steps--;
 	assert_refused(&s, NN_GENERAL_FAILURE, sample->is_serialised ? "header 0" :
@@ -1102,21 +1102,21 @@ static void test_refused(void **state)
 		void (*spoil)(struct saved *s);
 		const char *message;
 	} cases[] = {
-		{ spoil_magic, "not a saved plan" },
-		{ spoil_format, "not a saved plan" },
+		{ spoil_magic, "are not a saved plan" },
+		{ spoil_format, "are not a saved plan" },
 		{ spoil_fingerprint, "another build" },
-		{ spoil_size, "bytes, not" },
+		{ spoil_size, "bytes, needs" },
 		{ spoil_kernels, "does not run the kernels abacus" },
 		{ spoil_kernels_end, "no name" },
 		{ spoil_packed, "bytes of packed weights" },
-		{ spoil_packed_less, "not what was saved" },
-		{ spoil_packed_more, "not what was saved" },
-		{ spoil_choice, "not what was saved" },
+		{ spoil_packed_less, "differs from what was saved" },
+		{ spoil_packed_more, "differs from what was saved" },
+		{ spoil_choice, "differs from what was saved" },
 		{ spoil_data_size, "data has" },
-		{ spoil_stamp, "the data is not this plan's" },
-		{ spoil_stamp_magic, "the data is not this plan's" },
+		{ spoil_stamp, "the data belongs to another plan" },
+		{ spoil_stamp_magic, "the data belongs to another plan" },
 		{ spoil_wire, "wire form" },
-		{ spoil_determining, "lies in the data" },
+		{ spoil_determining, "cannot be in the data" },
 	};
 
 	(void)state;
@@ -1404,7 +1404,7 @@ static void test_form_without_data(void **state)
 	assert_true(header_of(&s)->serial_size > 0);
 	header_of(&s)->data_size = 0;
 	s.image.data_size = 0;
-	assert_refused(&s, NN_GENERAL_FAILURE, "bytes of packed weights in 0 of data");
+	assert_refused(&s, NN_GENERAL_FAILURE, "bytes of packed weights do not fit 0 bytes of data");
 	free_saved(&s);
 }
 

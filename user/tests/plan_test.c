@@ -435,28 +435,28 @@ static void test_add(void **state)
 
 /* Each X() has a name, a statement that breaks the call, and the expected status and message. */
 #define BROKEN_CALLS(X) \
-X(few_inputs, c->e.num_inputs = 0, NN_INVALID_ARGUMENT, "0 inputs and 1 outputs for a model of 1") \
+X(few_inputs, c->e.num_inputs = 0, NN_INVALID_ARGUMENT, "0 inputs and 1 outputs, but") \
 X(many_outputs, c->e.num_outputs = 2, NN_INVALID_ARGUMENT, "1 inputs and 2 outputs") \
-X(input_short, c->inputs[0].length = 15, NN_INVALID_ARGUMENT, "input 0: 15 bytes, not 16") \
-X(input_no_memory, c->inputs[0].data = NULL, NN_INVALID_ARGUMENT, "input 0: no memory") \
-X(input_rank, c->inputs[0].rank = 1, NN_INVALID_ARGUMENT, "input 0: rank 1, not 2") \
-X(input_rank_beyond, c->inputs[0].rank = 17, NN_INVALID_ARGUMENT, "input 0: rank 17, not 2") \
+X(input_short, c->inputs[0].length = 15, NN_INVALID_ARGUMENT, "input 0: 15 bytes, needs 16") \
+X(input_no_memory, c->inputs[0].data = NULL, NN_INVALID_ARGUMENT, "input 0: its memory is NULL") \
+X(input_rank, c->inputs[0].rank = 1, NN_INVALID_ARGUMENT, "input 0: rank 1, must be 2") \
+X(input_rank_beyond, c->inputs[0].rank = 17, NN_INVALID_ARGUMENT, "input 0: rank 17, must be 2") \
 X(input_dims, set_dims(&c->inputs[0], 2, 3), NN_INVALID_ARGUMENT, \
-  "input 0: dimension 1 is 3, not 2") \
+  "input 0: dimension 1 is 3, must be 2") \
 X(input_dims_zero, set_dims(&c->inputs[0], 2, 0), NN_INVALID_ARGUMENT, \
-  "input 0: dimension 1 is 0") \
+  "input 0: dimension 1 must not be 0") \
 X(input_omitted_with_length, c->inputs[0].omitted = true, NN_INVALID_ARGUMENT, \
-  "input 0: omitted but of 16 bytes") \
+  "input 0: omitted, but has 16 bytes") \
 X(input_omitted_with_rank, (omit(&c->inputs[0]), c->inputs[0].rank = 1), NN_INVALID_ARGUMENT, \
-  "input 0: omitted but of 0 bytes and rank 1") \
+  "input 0: omitted, but has 0 bytes and rank 1") \
 X(input_omitted, omit(&c->inputs[0]), NN_GENERAL_FAILURE, "subgraph 0, operation 0: ADD: ") \
 X(output_dims, set_dims(&c->outputs[0], 0, 3), NN_INVALID_ARGUMENT, \
-  "output 0: dimension 1 is 3, not 2") \
-X(output_rank, c->outputs[0].rank = 3, NN_INVALID_ARGUMENT, "output 0: rank 3, not 2") \
-X(output_no_memory, c->outputs[0].data = NULL, NN_INVALID_ARGUMENT, "output 0: no memory") \
+  "output 0: dimension 1 is 3, must be 2") \
+X(output_rank, c->outputs[0].rank = 3, NN_INVALID_ARGUMENT, "output 0: rank 3, must be 2") \
+X(output_no_memory, c->outputs[0].data = NULL, NN_INVALID_ARGUMENT, "output 0: its memory is NULL") \
 X(output_omitted, omit(&c->outputs[0]), NN_GENERAL_FAILURE, "subgraph 0, operation 0: ADD: ") \
 X(output_short, c->outputs[0].length = 15, NN_OUTPUT_INSUFFICIENT_SIZE, \
-  "output 0: 15 bytes, not 16") \
+  "output 0: 15 bytes, needs 16") \
 X(deadline_past, c->e.deadline_ns = 1, NN_MISSED_DEADLINE_PERSISTENT, "deadline")
 
 static void set_dims(struct nn_arg *arg, uint32_t first, uint32_t second)
@@ -543,7 +543,7 @@ static void test_not_executable(void **state)
 	assert_int_equal(nn_plan_create(&built.model, &none, &plan, &err), NN_INVALID_ARGUMENT);
 	assert_null(plan);
 	assert_string_equal(err.message,
-			    "subgraph 0, operation 2 (operation 196609): cannot be executed here");
+			    "subgraph 0, operation 2 (operation 196609): not supported");
 	assert_int_equal(nn_plan_create(&built.model, &late, &plan, NULL),
 			 NN_MISSED_DEADLINE_PERSISTENT);
 	assert_int_equal(nn_plan_create(&built.model, &odd, &plan, NULL), NN_INVALID_ARGUMENT);
@@ -583,7 +583,7 @@ static void test_shape_from_values(void **state)
 	 */
 	out[5] = 77;
 	c.outputs[0].length = sizeof(out) - 4;
-	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 20 bytes, not 24");
+	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 20 bytes, needs 24");
 	assert_false(c.shapes[0].sufficient);
 	assert_int_equal(c.shapes[0].rank, 2);
 	assert_int_equal(c.shapes[0].dims[0], 3);
@@ -591,7 +591,7 @@ static void test_shape_from_values(void **state)
 
 	/* An output argument with a length of 0 is too small. */
 	c.outputs[0] = (struct nn_arg){ .data = NULL };
-	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 0 bytes, not 24");
+	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 0 bytes, needs 24");
 
 	/*
 	 * An output's argument may declare dimensions that the model does not know; wrong declared
@@ -713,7 +713,7 @@ static void test_output_that_is_read(void **state)
 	 */
 	two_outputs_call(&c, sum, product);
 	c.outputs[0].length = 4;
-	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 4 bytes, not 16");
+	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 4 bytes, needs 16");
 	assert_false(c.shapes[0].sufficient);
 	assert_true(c.shapes[1].sufficient);
 	assert_int_equal(c.shapes[0].dims[0], 4);
@@ -738,10 +738,10 @@ static void test_unknown_input_shape(void **state)
 	plan = make_plan();
 	two_outputs_call(&c, sum, product);
 	c.inputs[0].rank = 0;
-	assert_fails(plan, &c, NN_INVALID_ARGUMENT, "input 0: unknown shape");
+	assert_fails(plan, &c, NN_INVALID_ARGUMENT, "input 0: its shape is unknown");
 	two_outputs_call(&c, sum, product);
 	c.inputs[1].rank = 0;
-	assert_fails(plan, &c, NN_INVALID_ARGUMENT, "input 1: unknown shape");
+	assert_fails(plan, &c, NN_INVALID_ARGUMENT, "input 1: its shape is unknown");
 	two_outputs_call(&c, sum, product);
 	c.inputs[1].rank = 2;
 	c.inputs[1].dims[0] = 65536;
@@ -811,7 +811,7 @@ static void test_if(void **state)
 		assert_runs(plan, &c);
 		assert_memory_equal(out, results[i], sizeof(out));
 		c.outputs[0].length = 7;
-		assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 7 bytes, not 8");
+		assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 7 bytes, needs 8");
 	}
 	c.outputs[0].length = 8;
 	c.inputs[0] = (struct nn_arg){ .omitted = true };
@@ -910,7 +910,7 @@ static void test_while(void **state)
 
 	while_call(&c, in, out);
 	c.outputs[1].length = 3;
-	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 1: 3 bytes, not 4");
+	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 1: 3 bytes, needs 4");
 	assert_true(c.shapes[0].sufficient);
 	assert_false(c.shapes[1].sufficient);
 	while_call(&c, in, out);
@@ -999,7 +999,7 @@ static void test_growing_list(void **state)
 	assert_memory_equal(out, expected, sizeof(expected));
 	assert_int_equal(c.shapes[0].dims[0], 5);
 	c.outputs[0].length = 16;
-	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 16 bytes, not 20");
+	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 16 bytes, needs 20");
 	assert_int_equal(c.shapes[0].dims[0], 5);
 	nn_plan_free(plan);
 

@@ -51,7 +51,8 @@ static enum nn_status read_condition(const struct frame *f, const struct step *s
 	if (!v->tensor.data)
 		return fail_step(f, step, NN_GENERAL_FAILURE, "the condition is omitted");
 	if (nn_tensor_size(&v->tensor) != 1)
-		return fail_step(f, step, NN_GENERAL_FAILURE, "the condition has %u elements",
+		return fail_step(f, step, NN_GENERAL_FAILURE,
+				 "the condition has %u elements, must have 1",
 				 nn_tensor_size(&v->tensor));
 	*holds = *(const volatile uint8_t *)v->tensor.data;
 	return NN_OK;

@@ -25,19 +25,19 @@ static enum nn_status check_arg(const struct nn_operand *o, const struct nn_arg 
 	uint32_t i, size;
 
 	if (arg->omitted && (arg->length || arg->rank))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "%s %u: omitted but of %" PRIu64
+		return nn_fail(err, NN_INVALID_ARGUMENT, "%s %u: omitted, but has %" PRIu64
 			       " bytes and rank %u", what, index, arg->length, arg->rank);
 	if (arg->length && !arg->data)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "%s %u: no memory", what, index);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "%s %u: its memory is NULL", what, index);
 	if (!arg->rank)
 		return NN_OK;
 	if (arg->rank > NN_MAX_RANK || (arg->rank != o->rank && !any_rank))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "%s %u: rank %u, not %u", what, index,
+		return nn_fail(err, NN_INVALID_ARGUMENT, "%s %u: rank %u, must be %u", what, index,
 			       arg->rank, o->rank);
 	for (i = 0; i < o->rank; i++)
 		if (arg->dims[i] && o->dims[i] && arg->dims[i] != o->dims[i])
 			return nn_fail(err, NN_INVALID_ARGUMENT,
-				       "%s %u: dimension %u is %u, not %u", what, index, i,
+				       "%s %u: dimension %u is %u, must be %u", what, index, i,
 				       arg->dims[i], o->dims[i]);
 	if (!value_size(o->type, arg->rank, arg->dims, &size))
 		return nn_fail(err, NN_INVALID_ARGUMENT, "%s %u: its size does not fit 32 bits",
@@ -59,11 +59,11 @@ static enum nn_status set_input(const struct nn_operand *o, const struct nn_arg 
 	if (arg->omitted)
 		return NN_OK;
 	if (!arg->rank && !nn_operand_is_specified(o))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "input %u: unknown shape", index);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "input %u: its shape is unknown", index);
 	for (i = 0; i < arg->rank; i++)
 		if (!arg->dims[i])
-			return nn_fail(err, NN_INVALID_ARGUMENT, "input %u: dimension %u is 0",
-				       index, i);
+			return nn_fail(err, NN_INVALID_ARGUMENT,
+				       "input %u: dimension %u must not be 0", index, i);
 	if (arg->rank) {
 		v->tensor.rank = arg->rank;
 		memcpy(v->tensor.dims, arg->dims, arg->rank * sizeof(arg->dims[0]));
@@ -71,7 +71,7 @@ static enum nn_status set_input(const struct nn_operand *o, const struct nn_arg 
 	value_size(o->type, v->tensor.rank, v->tensor.dims, &size);
 	v->tensor.length = value_length(arg);
 	if (!arg->data || arg->length < size)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "input %u: %" PRIu64 " bytes, not %u",
+		return nn_fail(err, NN_INVALID_ARGUMENT, "input %u: %" PRIu64 " bytes, needs %u",
 			       index, arg->length, size);
 	v->tensor.data = arg->data;
 	v->foreign = true;
@@ -100,7 +100,7 @@ enum nn_status plan_tell_shapes(struct nn_execution *e, const struct value *resu
 
 		if (results[i].insufficient)
 			status = nn_fail(err, NN_OUTPUT_INSUFFICIENT_SIZE, "output %u: %" PRIu64
-					 " bytes, not %u", i, e->outputs[i].length,
+					 " bytes, needs %u", i, e->outputs[i].length,
 					 nn_tensor_size(t));
 		if (!e->shapes)
 			continue;
@@ -182,8 +182,8 @@ enum nn_status nn_plan_execute(const struct nn_plan *plan, struct nn_execution *
 
 	e->shapes_known = false;
 	if (e->num_inputs != s->num_inputs || e->num_outputs != s->num_outputs)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "%u inputs and %u outputs for a model of "
-			       "%u and %u", e->num_inputs, e->num_outputs, s->num_inputs,
+		return nn_fail(err, NN_INVALID_ARGUMENT, "%u inputs and %u outputs, but the model "
+			       "has %u and %u", e->num_inputs, e->num_outputs, s->num_inputs,
 			       s->num_outputs);
 	plan = lazy_get(plan);
 	if (plan->compiled && compiled_execute(plan->compiled, e, &status, err))

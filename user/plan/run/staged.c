@@ -26,10 +26,10 @@ static enum nn_status check_there(const struct nn_execution *e, struct nn_error 
 {
 	for (uint32_t i = 0; i < e->num_inputs; i++)
 		if (e->inputs[i].omitted)
-			return nn_fail(err, NN_GENERAL_FAILURE, "input %u is omitted", i);
+			return nn_fail(err, NN_GENERAL_FAILURE, "input %u must not be omitted", i);
 	for (uint32_t i = 0; i < e->num_outputs; i++)
 		if (e->outputs[i].omitted)
-			return nn_fail(err, NN_GENERAL_FAILURE, "output %u is omitted", i);
+			return nn_fail(err, NN_GENERAL_FAILURE, "output %u must not be omitted", i);
 	return NN_OK;
 }
 

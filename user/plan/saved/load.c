@@ -17,20 +17,22 @@ static enum nn_status read_header(const void *model, size_t model_size, struct s
 				  struct nn_error *err)
 {
 	if (model_size < sizeof(*h))
-		return nn_fail(err, NN_GENERAL_FAILURE, "a saved plan of %zu bytes", model_size);
+		return nn_fail(err, NN_GENERAL_FAILURE, "a plan of %zu bytes has no header",
+			       model_size);
 	memcpy(h, model, sizeof(*h));
 	if (h->magic != SAVED_MAGIC)
-		return nn_fail(err, NN_GENERAL_FAILURE, "not a saved plan");
+		return nn_fail(err, NN_GENERAL_FAILURE, "the bytes are not a saved plan");
 	if (h->fingerprint != nn_plan_fingerprint())
 		return nn_fail(err, NN_GENERAL_FAILURE,
 			       "the plan was saved by another build, or for another CPU");
 	if (h->model_size != model_size)
-		return nn_fail(err, NN_GENERAL_FAILURE, "the plan has %zu bytes, not %" PRIu64,
-			       model_size, h->model_size);
+		return nn_fail(err, NN_GENERAL_FAILURE,
+			       "the plan has %zu bytes, needs %" PRIu64, model_size,
+			       h->model_size);
 	if (h->tuned_steps > model_size - sizeof(*h) ||
 	    h->serial_size > model_size - sizeof(*h) - h->tuned_steps)
 		return nn_fail(err, NN_GENERAL_FAILURE,
-			       "a plan of %u tuned steps and a form of %u bytes in %zu bytes",
+			       "%u tuned steps and %u serialised bytes do not fit %zu bytes",
 			       h->tuned_steps, h->serial_size, model_size);
 	if (!memchr(h->kernels, '\0', sizeof(h->kernels)))
 		return nn_fail(err, NN_GENERAL_FAILURE, "the plan's kernels have no name");
@@ -44,16 +46,16 @@ static enum nn_status check_data(const struct saved_header *h, const void *data,
 	struct saved_stamp stamp;
 
 	if (h->data_size != data_size)
-		return nn_fail(err, NN_GENERAL_FAILURE, "the plan's data has %zu bytes, not %"
+		return nn_fail(err, NN_GENERAL_FAILURE, "the plan's data has %zu bytes, needs %"
 			       PRIu64, data_size, h->data_size);
 	if (!data_size && !h->packed_size)
 		return NN_OK;
 	if (data_size < sizeof(stamp) || h->packed_size > data_size - sizeof(stamp))
-		return nn_fail(err, NN_GENERAL_FAILURE, "%" PRIu64 " bytes of packed weights in %"
-			       "zu of data", h->packed_size, data_size);
+		return nn_fail(err, NN_GENERAL_FAILURE, "%" PRIu64 " bytes of packed weights do "
+			       "not fit %zu bytes of data", h->packed_size, data_size);
 	memcpy(&stamp, data, sizeof(stamp));
 	if (stamp.magic != SAVED_MAGIC || stamp.identity != h->data_identity)
-		return nn_fail(err, NN_GENERAL_FAILURE, "the data is not this plan's");
+		return nn_fail(err, NN_GENERAL_FAILURE, "the data belongs to another plan");
 	return NN_OK;
 }
 
@@ -76,7 +78,7 @@ static enum nn_status check_determining(const struct nn_model *model, struct nn_
 				if (in->lifetime == NN_CONSTANT_REFERENCE &&
 				    plan_determines(op, j, in->type))
 					return nn_fail(err, NN_GENERAL_FAILURE, "subgraph %u, "
-						       "operation %u: input %u lies in the data",
+						       "operation %u: input %u cannot be in the data",
 						       k, i, j);
 			}
 		}
@@ -139,7 +141,7 @@ static enum nn_status compile(struct nn_plan *plan, const struct saved_header *h
 	if (!plan->compiled || plan->compiled->packed_size != h->packed_size ||
 	    plan->compiled->choice != h->choice ||
 	    (h->tuned_steps && !tuning_load(plan->compiled, tuned, h->tuned_steps)))
-		return nn_fail(err, NN_GENERAL_FAILURE, "the plan is not what was saved");
+		return nn_fail(err, NN_GENERAL_FAILURE, "the plan differs from what was saved");
 	return NN_OK;
 }
 
@@ -218,7 +220,8 @@ enum nn_status nn_plan_adopt(void *model, size_t model_size, const void *data, s
 
 	*plan = NULL;
 	if (!status && data_size && (uintptr_t)data % NN_PLAN_DATA_ALIGN)
-		status = nn_fail(err, NN_INVALID_ARGUMENT, "the plan's data is not aligned");
+		status = nn_fail(err, NN_INVALID_ARGUMENT,
+				 "the plan's data must be aligned to %d bytes", NN_PLAN_DATA_ALIGN);
 	if (status) {
 		free(model);
 		return status;

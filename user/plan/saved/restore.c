@@ -429,7 +429,7 @@ static enum nn_status restore_tuning(const struct restoring *t)
 	if (!tuning_create(t->c))
 		return nn_fail(t->err, NN_OUT_OF_MEMORY, "no memory for a plan");
 	if (t->h->tuned_steps && !tuning_load(t->c, tuned, t->h->tuned_steps))
-		return nn_fail(t->err, NN_GENERAL_FAILURE, "the plan is not what was saved");
+		return nn_fail(t->err, NN_GENERAL_FAILURE, "the plan differs from what was saved");
 	return NN_OK;
 }
 
