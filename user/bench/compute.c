@@ -503,7 +503,7 @@ static int compare_level(const char *level)
 		if (strcmp(ours[i].level, level))
 			continue;
 		if (strcmp(ours[i].kernels, "plain") && !nn_isa_find(ours[i].kernels)) {
-			fprintf(stderr, "%s: this CPU has none\n", level);
+			fprintf(stderr, "%s: this CPU lacks these instructions\n", level);
 			return 0;
 		}
 		if (!subject_limit_peer(level)) {
@@ -593,7 +593,7 @@ static int compare_all_known(int count, char **names)
 		}
 	}
 	if (!found)
-		fprintf(stderr, "no such network\n");
+		fprintf(stderr, "no network's name begins with a given NAME\n");
 	return found ? 0 : 2;
 }
 
@@ -638,7 +638,7 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "--schedule")) {
 		if (bench_schedule())
 			return 0;
-		fprintf(stderr, "one CPU, or a step without a kernel: no schedule\n");
+		fprintf(stderr, "no schedule: it needs two CPUs, and a kernel for each step\n");
 		return 1;
 	}
 	if (argc == 2 && !strcmp(argv[1], "--clients"))
@@ -657,7 +657,7 @@ int main(int argc, char **argv)
 	rss = measure_rss(subject_plan);
 	peer_rss = measure_rss(subject_xnnpack);
 	if (!subject_peer())
-		fprintf(stderr, "built without libxnnpack-dev: no peer\n");
+		fprintf(stderr, "built without libxnnpack-dev: XNNPACK is not measured\n");
 	report("mnv2_f32_rss", rss, "KiB", subject_peer(), peer_rss);
 	compare_firsts();
 	compare_nets("1t", false);

@@ -160,7 +160,7 @@ static void bench_mapping(void)
 	struct nna_burst *burst;
 	struct nna_memory *kept;
 
-	require(file >= 0 && !ftruncate(file, MIB), "no memfd");
+	require(file >= 0 && !ftruncate(file, MIB), "cannot make a memfd");
 	check(nna_burst_create(p, NULL, &burst, &err));
 	check(nna_memory_import(device, NNA_SIZED(nna_file, .fd = file,
 				.prot = PROT_READ | PROT_WRITE, .length = MIB), &kept, &err));

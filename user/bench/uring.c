@@ -87,7 +87,7 @@ static void start(void)
 					    &b.err));
 	}
 	if (io_uring_queue_init(MOST, &b.ring, 0)) {
-		fprintf(stderr, "uring: no ring\n");
+		fprintf(stderr, "uring: cannot create an io_uring\n");
 		exit(1);
 	}
 }

@@ -129,7 +129,7 @@ static void serve(int socket, const struct nn_plan *plan)
 
 		memory = file >= 0 ? map_file(file) : kept;
 		if (!memory)
-			die("no memory came");
+			die("the client sent no memory");
 		answer(plan, &m, memory);
 		if (file >= 0) {
 			/*

@@ -114,7 +114,7 @@ static uint64_t cpu_ns(clockid_t clock)
 	struct timespec t;
 
 	if (clock_gettime(clock, &t))
-		die("clock of a process");
+		die("cannot read the clock of a process");
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
@@ -132,7 +132,7 @@ static void side_round(struct side *s, int way, uint64_t work_ns, size_t trips)
 	clockid_t server;
 
 	if (clock_getcpuclockid(s->server, &server))
-		die("clock of the server");
+		die("cannot find the clock of the server");
 	kill(s->server, SIGCONT);
 	for (int i = 0; i < WARM_TRIPS; i++)
 		trip(s, way);

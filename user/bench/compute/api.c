@@ -65,7 +65,7 @@ ANeuralNetworksDevice *api_cpu_device(void)
 		if (!strcmp(name, "nnapi-reference"))
 			return device;
 	}
-	fprintf(stderr, "no nnapi-reference\n");
+	fprintf(stderr, "the runtime has no device nnapi-reference\n");
 	exit(1);
 }
 

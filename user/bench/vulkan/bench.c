@@ -159,7 +159,7 @@ static void product_beside_ggml(const struct way *w, uint32_t rows, uint32_t dep
 		const double peer_ms = (double)(clock_ns() - begin) * 1e-6;
 
 		if (!is_right) {
-			fputs("bench-vulkan: ggml failed\n", stderr);
+			fputs("bench-vulkan: ggml failed to multiply\n", stderr);
 			exit(1);
 		}
 		if (i >= WARM_UP && ms < least)
@@ -294,7 +294,7 @@ int main(int argc, char **argv)
 	has_ggml = argc > 2 && ggml_open(argv[2]);
 	must(gpu_open(argc > 1 && argv[1][0] ? argv[1] : NULL, &gpu, &err), &err);
 	if (!has_ggml)
-		fputs("bench-vulkan: ggml has no backend here\n", stderr);
+		fputs("bench-vulkan: ggml is not measured: its library was not loaded\n", stderr);
 	figure_head();
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		for (size_t k = 0; k < WAYS; k++)
