@@ -431,7 +431,7 @@ static void test_check(void **state)
 		{ "its file has another size", "UPDATE plan SET model_size = model_size + data_size + "
 		  "4096, data_size = -4096 WHERE uid = 1", -1 },
 		{ "its hashes have a wrong length", "UPDATE plan SET data_hash = 'x' WHERE uid = 1", -1 },
-		{ "its file is not there", "UPDATE plan SET file = 77 WHERE uid = 1", -1 },
+		{ "its file does not exist", "UPDATE plan SET file = 77 WHERE uid = 1", -1 },
 	};
 	uint8_t bytes[ENTRY], byte;
 	struct blob_work work;
@@ -473,7 +473,7 @@ static void test_check(void **state)
 		 * A damaged row that names a wrong file causes a second fault: a file without a
 		 * row.
 		 */
-		assert_int_equal(count_faults(line), strstr(cases[i].fault, "not there") ? 2 : 1);
+		assert_int_equal(count_faults(line), strstr(cases[i].fault, "not exist") ? 2 : 1);
 		if (!strstr(line, cases[i].fault))
 			fail_msg("%s: %s", cases[i].fault, line);
 		close_store();

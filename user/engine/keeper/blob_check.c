@@ -161,12 +161,12 @@ static const char *check_file(const struct checked *plan, int folder)
 	snprintf(name, sizeof(name), "%" PRId64, plan->file);
 	fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
-		return errno == ENOENT ? "its file is not there" : "its file cannot be opened";
+		return errno == ENOENT ? "its file does not exist" : "its file cannot be opened";
 	size = !fstat(fd, &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 	/* In a damaged index, the sizes may have any value, and their sum may overflow. */
 	if (!size || plan->model_size > size || plan->data_size != size - plan->model_size) {
 		close(fd);
-		return "its file has another size";
+		return "its file has another size than in the index";
 	}
 	bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 	close(fd);

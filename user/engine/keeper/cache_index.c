@@ -356,7 +356,7 @@ struct cache_index *cache_index_open(const char *folder, const char *version,
 	if (!index || !index->version || !index->identity ||
 	    snprintf(index->path, sizeof(index->path), "%s/" CACHE_INDEX_FILE, folder) >=
 	    (int)sizeof(index->path)) {
-		log_error("%s: the compilation cache cannot be opened", folder);
+		log_error("%s: no compilation cache: its path is too long, or no memory", folder);
 		cache_index_close(index);
 		return NULL;
 	}

@@ -289,7 +289,7 @@ static void check_plans(struct keep *k, struct task *t)
 {
 	t->answer.kind = CACHE_FAILED;
 	if (!k->plans) {
-		log_warning("the compilation cache is not checked: no plans are cached");
+		log_warning("the compilation cache is not checked: it has no folder of plans");
 		return;
 	}
 	t->file = memfd_create("nnaccel-check", MFD_CLOEXEC);
@@ -492,7 +492,7 @@ static void hand_back(struct keep *k, struct task *batch)
 	add_last(&k->done, batch);
 	pthread_mutex_unlock(&k->lock);
 	if (write(k->work_end, &one, sizeof(one)) != sizeof(one))
-		log_error("the compilation cache's keeper: %s", strerror(errno));
+		log_error("the compilation cache's keeper: cannot end work: %s", strerror(errno));
 }
 
 static void do_work(struct keep *k, enum queue_kind kind, struct task *batch)
@@ -626,7 +626,7 @@ static bool take_client(struct keep *k)
 	if (fd >= 0)
 		add_client(k, fd, (uint32_t)message.uid, false);
 	else
-		log_error("a worker of user %u has no cache: its socket did not come",
+		log_error("a worker of user %u has no cache: its socket is missing",
 			  (uint32_t)message.uid);
 	return true;
 }
@@ -832,7 +832,7 @@ static bool serve_client(struct keep *k, size_t i)
 	if (n > 0)
 		return serve_request(k, i, &request);
 	if (n < 0 && errno == EPROTO)
-		log_warning("uid %u: a worker sends what is no request", c->uid);
+		log_warning("uid %u: a worker sent an invalid request", c->uid);
 	return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
@@ -924,7 +924,7 @@ struct keep *keep_begin(int broker, int listener, struct cache_index *index,
 	int end = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
 	if (!k || end < 0 || !make_room(k)) {
-		log_error("the compilation cache's keeper: %s", strerror(errno));
+		log_error("the compilation cache's keeper: cannot start: %s", strerror(errno));
 		if (end >= 0)
 			close(end);
 		free(k);

@@ -40,7 +40,8 @@ static bool restrict_files(int rules, const char *folder)
 		    !syscall(SYS_landlock_restrict_self, rules, 0);
 
 	if (!done)
-		log_error("the compilation cache's keeper: %s: %s", folder, strerror(errno));
+		log_error("the compilation cache's keeper: cannot restrict files to %s: %s", folder,
+			  strerror(errno));
 	if (rule.parent_fd >= 0)
 		close(rule.parent_fd);
 	return done;
@@ -53,7 +54,7 @@ bool sandbox_keep_folder(const char *folder)
 	bool done;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
-		log_error("the compilation cache's keeper: privileges: %s", strerror(errno));
+		log_error("the compilation cache's keeper: no_new_privs: %s", strerror(errno));
 		return false;
 	}
 	rules = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
