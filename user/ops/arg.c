@@ -15,7 +15,8 @@ static enum nn_status infer_arg(struct nn_run *r)
 	uint32_t axis, rank = 0;
 
 	if (!nn_axis(nn_run_int(r, 1, 0), in->rank, &axis))
-		return nn_run_fail(r, "axis %d is not one of %u", nn_run_int(r, 1, 0), in->rank);
+		return nn_run_fail(r, "axis %d does not fit rank %u", nn_run_int(r, 1, 0),
+				   in->rank);
 	out->type = NN_TENSOR_INT32;
 	out->scale = 0;
 	out->zero_point = 0;
@@ -92,7 +93,7 @@ static enum nn_status infer_topk(struct nn_run *r)
 	uint32_t last = in->rank - 1;
 
 	if (k < 1 || (uint32_t)k > in->dims[last])
-		return nn_run_fail(r, "%d values asked for, of %u", k, in->dims[last]);
+		return nn_run_fail(r, "%d values are asked for, there are %u", k, in->dims[last]);
 	nn_tensor_like(values, in);
 	values->dims[last] = (uint32_t)k;
 	nn_tensor_like(indices, values);

@@ -23,10 +23,10 @@ static enum nn_status infer(struct nn_run *r)
 	enum nn_status status;
 
 	if (!deltas->dims[1] || deltas->dims[1] % 4)
-		return nn_run_fail(r, "input 1: rows of %u values, must be 4 a class",
+		return nn_run_fail(r, "input 1: rows of %u values, must be 4 for each class",
 				   deltas->dims[1]);
 	if (!r->inputs[IMAGE_INFO].dims[0])
-		return nn_run_fail(r, "input 3: no image");
+		return nn_run_fail(r, "input 3 has no images");
 	nn_box_quantise(out);
 	out->rank = 2;
 	out->dims[0] = deltas->dims[0];
@@ -52,7 +52,7 @@ static enum nn_status execute(struct nn_run *r)
 		const float *image = info + 2 * (size_t)(uint32_t)batch[i];
 
 		if ((uint32_t)batch[i] >= r->inputs[IMAGE_INFO].dims[0])
-			return nn_run_fail(r, "input 2: region %zu is of image %d", i, batch[i]);
+			return nn_run_fail(r, "input 2: region %zu: no image %d", i, batch[i]);
 		if (!nn_box_is_valid(&rois[i]))
 			return nn_run_fail(r, "input 0: region %zu has its corners swapped", i);
 		for (size_t k = i * classes; k < (i + 1) * classes; k++)

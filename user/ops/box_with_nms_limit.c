@@ -40,7 +40,7 @@ static enum nn_status read_nms(const struct nn_run *r, struct nn_nms *nms)
 	int32_t kernel = nn_run_int(r, KERNEL, 0);
 
 	if (kernel < NN_NMS_HARD || kernel > NN_NMS_GAUSSIAN)
-		return nn_run_fail(r, "input 5: %d is no NMS kernel", kernel);
+		return nn_run_fail(r, "input 5: NMS kernel %d does not exist", kernel);
 	*nms = (struct nn_nms){
 		.kernel = (enum nn_nms_kernel)kernel,
 		.threshold = nn_run_float(r, IOU_THRESHOLD, 0),

@@ -24,7 +24,7 @@ enum nn_status nn_broadcast_infer(struct nn_run *r)
 		uint32_t x = stretched_dim(a, rank, i), y = stretched_dim(b, rank, i);
 
 		if (x != y && x != 1 && y != 1)
-			return nn_run_fail(r, "dimension %u of %u does not broadcast: %u and %u",
+			return nn_run_fail(r, "dimension %u of %u cannot be broadcast: %u and %u",
 					   i, rank, x, y);
 		out->dims[i] = x == 1 ? y : x;
 	}

@@ -18,15 +18,15 @@ static enum nn_status infer_concatenation(struct nn_run *r)
 	uint64_t total = 0;
 
 	if (axis < 0 || (uint32_t)axis >= rank)
-		return nn_run_fail(r, "axis %d is not one of %u", axis, rank);
+		return nn_run_fail(r, "axis %d does not fit rank %u", axis, rank);
 	out->rank = rank;
 	memcpy(out->dims, r->inputs[0].dims, sizeof(out->dims));
 	for (uint32_t i = 0; i < count; i++) {
 		const struct nn_tensor *in = &r->inputs[i];
 
 		if (in->rank != rank)
-			return nn_run_fail(r, "input %u has %u dimensions, input 0 %u", i,
-					   in->rank, rank);
+			return nn_run_fail(r, "input %u has %u dimensions, must have %u as input 0",
+					   i, in->rank, rank);
 		for (uint32_t d = 0; d < rank; d++) {
 			if (d != (uint32_t)axis && in->dims[d] != out->dims[d])
 				return nn_run_fail(r, "axis %u of input %u has %u elements, not %u",
@@ -35,7 +35,7 @@ static enum nn_status infer_concatenation(struct nn_run *r)
 		total += in->dims[axis];
 	}
 	if (total > UINT32_MAX)
-		return nn_run_fail(r, "axis %d would have %llu elements", axis,
+		return nn_run_fail(r, "axis %d would have %llu elements, too many", axis,
 				   (unsigned long long)total);
 	out->dims[axis] = (uint32_t)total;
 	return NN_OK;
@@ -94,10 +94,9 @@ static enum nn_status infer_pack(struct nn_run *r)
 	int32_t axis = nn_run_int(r, 0, 0);
 
 	if (first->rank == NN_MAX_RANK)
-		return nn_run_fail(r, "the inputs have %u dimensions, no more are possible",
-				   first->rank);
+		return nn_run_fail(r, "with %u dimensions, the output has too many", first->rank);
 	if (axis < 0 || (uint32_t)axis > first->rank)
-		return nn_run_fail(r, "axis %d is not one of %u", axis, first->rank + 1);
+		return nn_run_fail(r, "axis %d does not fit rank %u", axis, first->rank + 1);
 	for (uint32_t i = 2; i < r->num_inputs; i++) {
 		const struct nn_tensor *in = &r->inputs[i];
 

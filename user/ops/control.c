@@ -42,7 +42,7 @@ static enum nn_status find_subgraph(const struct nn_check *c, uint32_t input,
 	if (!c->scope->subgraphs)
 		return NN_OK;
 	if (o->location.offset >= c->scope->num_subgraphs)
-		return nn_check_fail_input(c, input, "refers to a subgraph that is not there");
+		return nn_check_fail_input(c, input, "refers to a subgraph that does not exist");
 	*s = c->scope->subgraphs[o->location.offset];
 	return NN_OK;
 }

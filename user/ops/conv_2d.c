@@ -20,12 +20,12 @@ static enum nn_status set_groups(const struct nn_run *r, int32_t groups, struct 
 	const uint32_t *filter = r->inputs[1].dims;
 
 	if (groups <= 0 || filter[0] % (uint32_t)groups)
-		return nn_run_fail(r, "%u filters do not make %d groups", filter[0], groups);
+		return nn_run_fail(r, "%u filters do not divide into %d groups", filter[0], groups);
 	v->groups = (uint32_t)groups;
 	v->depth = filter[3];
 	v->width = filter[0] / v->groups;
 	if ((uint64_t)v->groups * v->depth != v->in.c)
-		return nn_run_fail(r, "the input has %u channels, the filters want %u times %u",
+		return nn_run_fail(r, "the input has %u channels, must have %u times %u",
 				   v->in.c, v->groups, v->depth);
 	return NN_OK;
 }

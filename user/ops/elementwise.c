@@ -42,7 +42,7 @@ static enum nn_status execute_float(struct nn_run *r, nn_row_fn *fn)
 	struct range range;
 
 	if (!nn_fused_range_float(nn_run_int(r, ACTIVATION, 0), &range.low, &range.high))
-		return nn_run_fail(r, "input 2: %d is not an activation",
+		return nn_run_fail(r, "input 2: activation %d does not exist",
 				   nn_run_int(r, ACTIVATION, 0));
 	nn_broadcast(r, fn, &range);
 	return NN_OK;
@@ -69,7 +69,7 @@ NN_ROW_FN(div_int, int32_t, int32_t, void, floor_divide(x, y))
 static enum nn_status execute_int(struct nn_run *r, nn_row_fn *fn)
 {
 	if (nn_run_int(r, ACTIVATION, 0) != 0)
-		return nn_run_fail(r, "input 2: TENSOR_INT32 takes no activation but 0");
+		return nn_run_fail(r, "input 2: the activation must be 0 for TENSOR_INT32");
 	nn_broadcast(r, fn, NULL);
 	return NN_OK;
 }
@@ -151,7 +151,7 @@ static enum nn_status execute_q8(struct nn_run *r, nn_row_fn *fn)
 	int32_t activation = nn_run_int(r, ACTIVATION, 0);
 
 	if (!nn_fused_range(activation, out->type, out->scale, out->zero_point, &p.low, &p.high))
-		return nn_run_fail(r, "input 2: %d is not an activation", activation);
+		return nn_run_fail(r, "input 2: activation %d does not exist", activation);
 	if (!(fn == mul_q8 ? prepare_product(r, &p) : prepare_sum(r, &p)))
 		return nn_run_fail(r, "the output's scale %g is too small for inputs of %g and %g",
 				   (double)out->scale, (double)r->inputs[A].scale,

@@ -28,7 +28,7 @@ static enum nn_status infer(struct nn_run *r)
 				   NN_MAX_RANK);
 	for (uint32_t i = 0; i < rank; i++) {
 		if (dims[i] < 0)
-			return nn_run_fail(r, "input 0: dimension %u is %d", i, dims[i]);
+			return nn_run_fail(r, "input 0: dimension %u is %d, below 0", i, dims[i]);
 		out->dims[i] = (uint32_t)dims[i];
 	}
 	nn_tensor_set_rank(out, rank);

@@ -55,7 +55,8 @@ enum nn_status nn_fully_connected_infer(struct nn_run *r)
 	if (status)
 		return status;
 	if (!nn_fused_range_float(nn_run_int(r, ACTIVATION, 0), &low, &high))
-		return nn_run_fail(r, "input 3: %d is no activation", nn_run_int(r, ACTIVATION, 0));
+		return nn_run_fail(r, "input 3: unknown activation %d",
+				   nn_run_int(r, ACTIVATION, 0));
 	if (x->rank < 2 || x->rank > 4)
 		return nn_run_fail(r, "input 0: rank %u, must be 2 to 4", x->rank);
 	if (nn_tensor_count(x) % weights[1])

@@ -32,7 +32,8 @@ static enum nn_status infer_picked(struct nn_run *r)
 	uint32_t rank = 0, i, axis;
 
 	if (!read_axis(r, &values, &indices, &axis))
-		return nn_run_fail(r, "axis %d is not one of %u", nn_run_int(r, 1, 0), values->rank);
+		return nn_run_fail(r, "axis %d does not fit rank %u", nn_run_int(r, 1, 0),
+				   values->rank);
 	if (values->rank - 1 + indices->rank > NN_MAX_RANK)
 		return nn_run_fail(r, "the output would have %u dimensions, at most %u are possible",
 				   values->rank - 1 + indices->rank, NN_MAX_RANK);
@@ -66,7 +67,7 @@ static enum nn_status pick(struct nn_run *r)
 	from = values->data;
 	for (uint32_t i = 0; i < count; i++) {
 		if (index[i] < 0 || (uint32_t)index[i] >= values->dims[axis])
-			return nn_run_fail(r, "index %u is %d, there are %u", i, index[i],
+			return nn_run_fail(r, "index %u is %d, must be below %u", i, index[i],
 					   values->dims[axis]);
 	}
 	for (uint32_t o = 0; o < outer; o++, from += size * values->dims[axis]) {
@@ -83,7 +84,7 @@ static enum nn_status infer_hashtable_lookup(struct nn_run *r)
 	struct nn_tensor *hits = &r->outputs[1];
 
 	if (keys->dims[0] != values->dims[0])
-		return nn_run_fail(r, "%u keys for %u values", keys->dims[0], values->dims[0]);
+		return nn_run_fail(r, "%u keys but %u values", keys->dims[0], values->dims[0]);
 	nn_tensor_like(&r->outputs[0], values);
 	r->outputs[0].dims[0] = lookups->dims[0];
 	hits->type = NN_TENSOR_QUANT8_ASYMM;

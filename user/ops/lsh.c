@@ -21,11 +21,11 @@ static enum nn_status infer_lsh_projection(struct nn_run *r)
 	int32_t type = nn_run_int(r, TYPE, 0);
 
 	if (hash->dims[1] > 32)
-		return nn_run_fail(r, "hash functions of %u bits, at most 32", hash->dims[1]);
+		return nn_run_fail(r, "hash functions of %u bits, must be up to 32", hash->dims[1]);
 	if (type < SPARSE_DEPRECATED || type > SPARSE)
-		return nn_run_fail(r, "type %d is not known", type);
+		return nn_run_fail(r, "projection type %d does not exist", type);
 	if (!weight->omitted && weight->dims[0] != input->dims[0])
-		return nn_run_fail(r, "%u weights for %u items", weight->dims[0], input->dims[0]);
+		return nn_run_fail(r, "%u weights but %u items", weight->dims[0], input->dims[0]);
 	if ((type == DENSE) == weight->omitted)
 		return nn_run_fail(r, "a %s projection must %s weights",
 				   type == DENSE ? "dense" : "sparse",

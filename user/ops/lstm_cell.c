@@ -79,10 +79,10 @@ enum nn_status nn_lstm_cell_shape(const struct nn_run *r, struct nn_lstm_cell *c
 	c->units = output->dims[0];
 	c->outputs = recurrent->dims[1];
 	if (!nn_recurrent_activation(c->activation))
-		return nn_run_fail(r, "activation %d is not known", c->activation);
+		return nn_run_fail(r, "activation %d does not exist", c->activation);
 	if (!(c->cell_clip >= 0) || !(c->projection_clip >= 0))
-		return nn_run_fail(r, "clipping at %g and %g", (double)c->cell_clip,
-				   (double)c->projection_clip);
+		return nn_run_fail(r, "clipping at %g and %g, must not be below 0",
+				   (double)c->cell_clip, (double)c->projection_clip);
 	if (r->inputs[c->state_h].dims[0] != batch || r->inputs[c->state_c].dims[0] != batch)
 		return nn_run_fail(r, "inputs %u and %u are for %u and %u batches, must be for %u",
 				   c->state_h, c->state_c, r->inputs[c->state_h].dims[0],

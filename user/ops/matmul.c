@@ -34,11 +34,11 @@ enum nn_status nn_matmul_infer(struct nn_run *r)
 	a = nn_matmul_factor(r, 0);
 	b = nn_matmul_factor(r, 1);
 	if (a.columns != b.rows)
-		return nn_run_fail(r, "matrices of %u columns and of %u rows", a.columns, b.rows);
+		return nn_run_fail(r, "%u columns do not fit %u rows", a.columns, b.rows);
 	for (uint32_t i = 0; i + 2 < rank; i++) {
 		if (x->dims[i] != y->dims[i] && x->dims[i] != 1 && y->dims[i] != 1)
-			return nn_run_fail(r, "axis %u has %u and %u elements", i, x->dims[i],
-					   y->dims[i]);
+			return nn_run_fail(r, "axis %u has %u and %u elements, must be equal", i,
+					   x->dims[i], y->dims[i]);
 		out->dims[i] = x->dims[i] == 1 ? y->dims[i] : x->dims[i];
 	}
 	out->dims[rank - 2] = a.rows;
@@ -167,7 +167,7 @@ static enum nn_status execute_batch_matmul(struct nn_run *r)
 	int8_t *copy = NULL;
 
 	if (element == 1 && !conversion(r, &q))
-		return nn_run_fail(r, "scales that cannot be represented");
+		return nn_run_fail(r, "the quotient of the scales cannot be represented");
 	if (element == 1)
 		copy = nn_run_alloc(r, (size_t)a.rows + b.columns, a.columns);
 	if (element == 1 && !copy)

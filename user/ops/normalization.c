@@ -28,7 +28,7 @@ static enum nn_status split_at(const struct nn_run *r, int32_t index, struct axi
 	uint32_t axis = (uint32_t)(index < 0 ? index + rank : index);
 
 	if (index < -rank || index >= rank)
-		return nn_run_fail(r, "axis %d of a tensor of rank %d", index, rank);
+		return nn_run_fail(r, "axis %d does not fit rank %d", index, rank);
 	a->outer = nn_tensor_product(x, 0, axis);
 	a->size = x->dims[axis];
 	a->inner = nn_tensor_product(x, axis + 1, x->rank);

@@ -27,12 +27,12 @@ static enum nn_status infer_pad(struct nn_run *r)
 		int64_t dim = in->dims[i];
 
 		if (padding(r, i, 0) < 0 || padding(r, i, 1) < 0)
-			return nn_run_fail(r, "axis %u: padding of %d and %d", i,
-					   padding(r, i, 0), padding(r, i, 1));
+			return nn_run_fail(r, "axis %u: padding of %d and %d, must not be below 0",
+					   i, padding(r, i, 0), padding(r, i, 1));
 		dim += (int64_t)padding(r, i, 0) + padding(r, i, 1);
 		if (dim > UINT32_MAX)
-			return nn_run_fail(r, "axis %u would have %lld elements", i,
-					   (long long)dim);
+			return nn_run_fail(r, "axis %u would have %lld elements, not 1 to 2^32-1",
+					   i, (long long)dim);
 		out->dims[i] = (uint32_t)dim;
 	}
 	return NN_OK;

@@ -43,7 +43,7 @@ static enum nn_status execute(struct nn_run *r)
 	}
 	if (!nn_quant_encode((double)x->scale / (double)out->scale, &p.positive) ||
 	    !nn_quant_encode((double)(x->scale * alpha->scale) / (double)out->scale, &p.negative))
-		return nn_run_fail(r, "scales %g and %g cannot be brought to %g",
+		return nn_run_fail(r, "scales %g and %g cannot be converted to %g",
 				   (double)x->scale, (double)alpha->scale, (double)out->scale);
 	nn_broadcast(r, prelu_q8, &p);
 	return NN_OK;

@@ -89,7 +89,7 @@ static enum nn_status execute_quantized_16bit_lstm(struct nn_run *r)
 	struct nn_multiplier m;
 
 	if (!nn_quant_encode(4096 * (double)r->inputs[NN_Q16_LSTM_BIAS].scale, &m))
-		return nn_run_fail(r, "scales that cannot be represented");
+		return nn_run_fail(r, "the quotient of the scales cannot be represented");
 	for (uint32_t b = 0; b < in->dims[0]; b++, x += in->dims[1], h += units) {
 		for (uint32_t u = 0; u < units; u++) {
 			int16_t i = nn_quant_logistic16(gate(r, NN_QLSTM_IN, u, x, h, &m), 3);

@@ -87,10 +87,11 @@ static enum nn_status multipliers(const struct nn_run *r, struct nn_qlstm *c)
 
 	if (!(log >= -15 && log <= -9) ||
 	    !(fabs(log2((double)r->inputs[NN_QLSTM_STATE_C].scale) - log) < 1e-3))
-		return nn_run_fail(r, "the cell state's scale %g is no power of two from 2^-15 to "
+		return nn_run_fail(r,
+				   "the cell state's scale %g must be a power of 2 from 2^-15 to "
 				   "2^-9", (double)r->inputs[NN_QLSTM_STATE_C].scale);
 	if (hidden_zero < INT8_MIN || hidden_zero > INT8_MAX)
-		return nn_run_fail(r, "input %u: the zero point %d is not of 8 bits",
+		return nn_run_fail(r, "input %u: the zero point %d does not fit 8 bits",
 				   NN_QLSTM_HIDDEN_ZERO, hidden_zero);
 	c->cell_shift = (int32_t)log;
 	c->input_zero = r->inputs[NN_QLSTM_INPUT].zero_point;
@@ -106,7 +107,7 @@ static enum nn_status multipliers(const struct nn_run *r, struct nn_qlstm *c)
 	if (good && c->projection)
 		good = encode((double)(r->inputs[NN_QLSTM_PROJECTION].scale * hidden_scale /
 				       r->inputs[NN_QLSTM_STATE_H].scale), &c->project);
-	return good ? NN_OK : nn_run_fail(r, "scales that cannot be represented");
+	return good ? NN_OK : nn_run_fail(r, "the quotient of the scales cannot be represented");
 }
 
 enum nn_status nn_qlstm_read(const struct nn_run *r, struct nn_qlstm *c)

@@ -109,7 +109,7 @@ static enum nn_status execute_random_multinomial(struct nn_run *r)
 	if (!cumulated)
 		return NN_OUT_OF_MEMORY;
 	if (seeds[0] == 0 && seeds[1] == 0 && getrandom(&p, sizeof(p), 0) != sizeof(p))
-		return nn_run_fail(r, "no random seed could be had");
+		return nn_run_fail(r, "cannot get a random seed");
 	for (uint32_t b = 0; b < logits->dims[0]; b++, row += classes) {
 		double total = cumulate(row, classes, cumulated);
 

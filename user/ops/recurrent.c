@@ -66,7 +66,7 @@ enum nn_status nn_bidirectional_outputs(struct nn_run *r, bool merge, const stru
 	const uint32_t sequences = merge ? 1 : 2;
 
 	if (r->num_outputs != sequences && r->num_outputs != sequences + count)
-		return nn_run_fail(r, "%u outputs with merging %s", r->num_outputs,
+		return nn_run_fail(r, "%u outputs do not fit merging %s", r->num_outputs,
 				   merge ? "on" : "off");
 	nn_sequence_output(r, 0, s, merge ? rows[0] + rows[1] : rows[0]);
 	if (!merge)

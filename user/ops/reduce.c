@@ -19,7 +19,7 @@ static enum nn_status reduced_axes(const struct nn_run *r, uint32_t *axes)
 	*axes = 0;
 	for (uint32_t i = 0; i < nn_tensor_count(&r->inputs[1]); i++) {
 		if (!nn_axis(list[i], in->rank, &axis))
-			return nn_run_fail(r, "axis %d is not one of %u", list[i], in->rank);
+			return nn_run_fail(r, "axis %d does not fit rank %u", list[i], in->rank);
 		*axes |= 1u << axis;
 	}
 	return NN_OK;

@@ -36,7 +36,7 @@ static enum nn_status infer_reshape(struct nn_run *r)
 	struct nn_tensor *out = like_input(r);
 
 	if (rank > NN_MAX_RANK)
-		return nn_run_fail(r, "%u dimensions asked for, at most %u are possible", rank,
+		return nn_run_fail(r, "%u dimensions are asked for, must be at most %u", rank,
 				   NN_MAX_RANK);
 	for (i = 0; i < rank; i++) {
 		if (target[i] == -1 && stretch == rank) {
@@ -44,7 +44,7 @@ static enum nn_status infer_reshape(struct nn_run *r)
 			continue;
 		}
 		if (target[i] < 0)
-			return nn_run_fail(r, "dimension %u of the target shape is %d", i,
+			return nn_run_fail(r, "dimension %u of the target shape must not be %d", i,
 					   target[i]);
 		known *= (uint32_t)target[i];
 		if (known > UINT32_MAX)
@@ -54,7 +54,7 @@ static enum nn_status infer_reshape(struct nn_run *r)
 	out->rank = rank;
 	if (stretch < rank) {
 		if (known == 0)
-			return nn_run_fail(r, "dimension %u cannot be deduced beside a zero",
+			return nn_run_fail(r, "dimension %u cannot be deduced if another one is 0",
 					   stretch);
 		out->dims[stretch] = (uint32_t)(count / known);
 		known *= out->dims[stretch];
@@ -73,10 +73,10 @@ static enum nn_status infer_squeeze(struct nn_run *r)
 
 	for (i = 0; i < count; i++) {
 		if (!nn_axis(((const int32_t *)axes->data)[i], in->rank, &axis))
-			return nn_run_fail(r, "axis %d is not one of %u",
+			return nn_run_fail(r, "axis %d does not fit rank %u",
 					   ((const int32_t *)axes->data)[i], in->rank);
 		if (in->dims[axis] != 1)
-			return nn_run_fail(r, "axis %u has %u elements, it must have 1", axis,
+			return nn_run_fail(r, "axis %u has %u elements, must have 1", axis,
 					   in->dims[axis]);
 		drop |= 1u << axis;
 	}
@@ -96,9 +96,10 @@ static enum nn_status infer_expand_dims(struct nn_run *r)
 	uint32_t axis, i;
 
 	if (in->rank == NN_MAX_RANK)
-		return nn_run_fail(r, "the input has %u dimensions, no more are possible", in->rank);
+		return nn_run_fail(r, "with %u dimensions, the output has too many", in->rank);
 	if (!nn_axis(nn_run_int(r, 1, 0), in->rank + 1, &axis))
-		return nn_run_fail(r, "axis %d is not one of %u", nn_run_int(r, 1, 0), in->rank + 1);
+		return nn_run_fail(r, "axis %d does not fit rank %u", nn_run_int(r, 1, 0),
+				   in->rank + 1);
 	out->rank = in->rank + 1;
 	for (i = 0; i < out->rank; i++)
 		out->dims[i] = i == axis ? 1 : in->dims[i - (i > axis)];

@@ -32,7 +32,7 @@ static enum nn_status read_size(const struct nn_run *r, uint32_t index, uint32_t
 	else
 		size = floorf((float)in * nn_run_float(r, index, 0));
 	if (!(size >= 1 && size <= INT32_MAX))
-		return nn_run_fail(r, "input %u: makes an output size of %g", index, size);
+		return nn_run_fail(r, "input %u gives an output size of %g", index, size);
 	*out = (uint32_t)size;
 	return NN_OK;
 }

@@ -41,7 +41,7 @@ static enum nn_status cell_shape(const struct nn_run *r, struct cell *c, uint32_
 				   r->inputs[c->weights].dims[1], r->inputs[c->state].dims[0], size,
 				   batch);
 	if (!nn_recurrent_activation(c->activation))
-		return nn_run_fail(r, "activation %d is not known", c->activation);
+		return nn_run_fail(r, "activation %d does not exist", c->activation);
 	return NN_OK;
 }
 

@@ -18,7 +18,7 @@ static enum nn_status infer(struct nn_run *r)
 	const struct nn_tensor *condition = &r->inputs[CONDITION];
 
 	if (!same_shape(condition, &r->inputs[A]) || !same_shape(condition, &r->inputs[B]))
-		return nn_run_fail(r, "the inputs are not of the same shape");
+		return nn_run_fail(r, "the inputs must have the same shape");
 	return nn_infer_shape(r);
 }
 

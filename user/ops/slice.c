@@ -17,8 +17,8 @@ static enum nn_status infer_slice(struct nn_run *r)
 		int64_t dim = in->dims[i], length = size[i] == -1 ? dim - begin[i] : size[i];
 
 		if (begin[i] < 0 || begin[i] > dim || length < 0 || begin[i] + length > dim)
-			return nn_run_fail(r, "axis %u: %d elements from %d on, of %u", i, size[i],
-					   begin[i], in->dims[i]);
+			return nn_run_fail(r, "axis %u: %d elements from %d on exceed its %u", i,
+					   size[i], begin[i], in->dims[i]);
 		out->dims[i] = (uint32_t)length;
 	}
 	return NN_OK;
@@ -129,11 +129,12 @@ static enum nn_status infer_split(struct nn_run *r)
 	uint32_t axis;
 
 	if (!nn_axis(nn_run_int(r, 1, 0), in->rank, &axis))
-		return nn_run_fail(r, "axis %d is not one of %u", nn_run_int(r, 1, 0), in->rank);
+		return nn_run_fail(r, "axis %d does not fit rank %u", nn_run_int(r, 1, 0),
+				   in->rank);
 	if (parts <= 0 || (uint32_t)parts != r->num_outputs)
 		return nn_run_fail(r, "%d parts asked for, with %u outputs", parts, r->num_outputs);
 	if (in->dims[axis] % (uint32_t)parts)
-		return nn_run_fail(r, "axis %u has %u elements, not a multiple of %d", axis,
+		return nn_run_fail(r, "axis %u has %u elements, must be a multiple of %d", axis,
 				   in->dims[axis], parts);
 	for (uint32_t i = 0; i < r->num_outputs; i++) {
 		nn_tensor_like(&r->outputs[i], in);

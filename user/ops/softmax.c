@@ -17,7 +17,7 @@ static enum nn_status infer(struct nn_run *r)
 	uint32_t index;
 
 	if (!nn_axis(axis, in->rank, &index))
-		return nn_run_fail(r, "input 2: axis %d is not one of %u", axis, in->rank);
+		return nn_run_fail(r, "input 2: axis %d does not fit rank %u", axis, in->rank);
 	nn_tensor_like(out, in);
 	if (in->type == NN_TENSOR_FLOAT32)
 		return NN_OK;

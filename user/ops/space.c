@@ -105,7 +105,7 @@ static enum nn_status batch_block(const struct nn_run *r, int64_t *height, int64
 	*height = block[0];
 	*width = block[1];
 	if (*height < 1 || *width < 1)
-		return nn_run_fail(r, "a block of %d * %d", block[0], block[1]);
+		return nn_run_fail(r, "a block of %d * %d, must be 1 or more", block[0], block[1]);
 	return NN_OK;
 }
 
@@ -172,7 +172,8 @@ static enum nn_status padded_input(const struct nn_run *r, struct nn_tensor *pad
 		int64_t size = *dim + (int64_t)pad[2 * i] + pad[2 * i + 1];
 
 		if (pad[2 * i] < 0 || pad[2 * i + 1] < 0 || size > UINT32_MAX)
-			return nn_run_fail(r, "padding of %d and %d", pad[2 * i], pad[2 * i + 1]);
+			return nn_run_fail(r, "padding of %d and %d, below 0", pad[2 * i],
+					   pad[2 * i + 1]);
 		*dim = (uint32_t)size;
 	}
 	return NN_OK;
@@ -194,9 +195,8 @@ static enum nn_status infer_space_to_batch(struct nn_run *r)
 	if (!scale_dim(padded.dims[0], (uint64_t)(bh * bw), 1, &dims[0]) ||
 	    !scale_dim(padded.dims[a.h], 1, (uint64_t)bh, &dims[a.h]) ||
 	    !scale_dim(padded.dims[a.w], 1, (uint64_t)bw, &dims[a.w]))
-		return nn_run_fail(r, "a padded image of %u * %u, in blocks of %lld * %lld",
-				   padded.dims[a.h], padded.dims[a.w], (long long)bh,
-				   (long long)bw);
+		return nn_run_fail(r, "blocks of %lld * %lld do not divide a padded image of %u * %u",
+				   (long long)bh, (long long)bw, padded.dims[a.h], padded.dims[a.w]);
 	return NN_OK;
 }
 

@@ -22,16 +22,16 @@ enum nn_status nn_svdf_shape(const struct nn_run *r, struct nn_svdf *s)
 		return nn_run_fail(r, "%u filters do not divide into a rank of %d",
 				   feature->dims[0], rank);
 	if (!nn_recurrent_activation(activation))
-		return nn_run_fail(r, "activation %d is not known", activation);
+		return nn_run_fail(r, "activation %d does not exist", activation);
 	*s = (struct nn_svdf){ x->dims[0], x->dims[1], feature->dims[0], time->dims[1],
 			       feature->dims[0] / (uint32_t)rank, (uint32_t)rank };
 	if ((uint64_t)s->memory * s->filters > UINT32_MAX)
-		return nn_run_fail(r, "a state of %u * %u", s->memory, s->filters);
+		return nn_run_fail(r, "a state of %u * %u is too large", s->memory, s->filters);
 	if (!bias->omitted && bias->dims[0] != s->units)
 		return nn_run_fail(r, "a bias of %u for %u units", bias->dims[0], s->units);
 	if (r->inputs[NN_SVDF_STATE].dims[1] != s->memory * s->filters)
-		return nn_run_fail(r, "a state of %u for %u * %u", r->inputs[NN_SVDF_STATE].dims[1],
-				   s->memory, s->filters);
+		return nn_run_fail(r, "a state of %u, must be %u * %u",
+				   r->inputs[NN_SVDF_STATE].dims[1], s->memory, s->filters);
 	return NN_OK;
 }
 

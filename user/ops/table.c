@@ -66,7 +66,7 @@ enum nn_status nn_op_register(const struct nn_op *op, struct nn_error *err)
 			       op->name);
 	if (end == MAX_ADDED)
 		return nn_fail(err, NN_RESOURCE_EXHAUSTED_PERSISTENT,
-			       "operation %s is one more than %d", op->name, MAX_ADDED);
+			       "operation %s exceeds the limit of %d", op->name, MAX_ADDED);
 	return NN_OK;
 }
 

@@ -25,7 +25,8 @@ static enum nn_status permutation(const struct nn_run *r, uint32_t *perm)
 					       ((const int32_t *)axes->data)[i];
 
 		if (axis < 0 || (uint32_t)axis >= in->rank)
-			return nn_run_fail(r, "entry %u of the permutation is %d", i, axis);
+			return nn_run_fail(r, "entry %u of the permutation is %d, an unknown axis",
+					   i, axis);
 		if (seen & 1u << axis)
 			return nn_run_fail(r, "the permutation has axis %d twice", axis);
 		seen |= 1u << axis;
@@ -72,7 +73,7 @@ static enum nn_status infer_reverse(struct nn_run *r)
 	if (nn_tensor_count(&r->inputs[1]) != 1)
 		return nn_run_fail(r, "%u axes, must be one axis", nn_tensor_count(&r->inputs[1]));
 	if (axis < 0 || (uint32_t)axis >= in->rank)
-		return nn_run_fail(r, "axis %d is not one of %u", axis, in->rank);
+		return nn_run_fail(r, "axis %d does not fit rank %u", axis, in->rank);
 	nn_tensor_like(&r->outputs[0], in);
 	return NN_OK;
 }
@@ -98,7 +99,8 @@ static enum nn_status infer_channel_shuffle(struct nn_run *r)
 	uint32_t axis;
 
 	if (!nn_axis(nn_run_int(r, 2, 0), in->rank, &axis))
-		return nn_run_fail(r, "axis %d is not one of %u", nn_run_int(r, 2, 0), in->rank);
+		return nn_run_fail(r, "axis %d does not fit rank %u", nn_run_int(r, 2, 0),
+				   in->rank);
 	if (groups <= 0 || in->dims[axis] % (uint32_t)groups)
 		return nn_run_fail(r, "%u channels do not divide into %d groups", in->dims[axis],
 				   groups);

@@ -107,7 +107,7 @@ static enum nn_status read_padding(const struct nn_run *r, const struct nn_windo
 	}
 	code = nn_run_int(r, args->padding, 0);
 	if (code != PADDING_SAME && code != PADDING_VALID)
-		return nn_run_fail(r, "input %u: %d is no padding code", args->padding, code);
+		return nn_run_fail(r, "input %u: padding code %d is unknown", args->padding, code);
 	is_same = code == PADDING_SAME;
 	*head = is_same && same > 0 ? same / 2 : 0;
 	*tail = is_same ? same - *head : 0;
@@ -129,7 +129,7 @@ static enum nn_status read_positive(const struct nn_run *r, uint32_t index, cons
 static enum nn_status set_out(const struct nn_run *r, struct nn_axis *a, int64_t out)
 {
 	if (out <= 0)
-		return nn_run_fail(r, "the window leaves nothing of an input of size %u", a->in);
+		return nn_run_fail(r, "the window is larger than the input's %u elements", a->in);
 	if (out > INT32_MAX)
 		return nn_run_fail(r, "the output is too large");
 	a->out = (uint32_t)out;
@@ -158,11 +158,11 @@ static enum nn_status infer_axis(const struct nn_run *r, const struct nn_window_
 	if (status)
 		return status;
 	if (a->head < 0 || tail < 0)
-		return nn_run_fail(r, "a padding is negative");
+		return nn_run_fail(r, "a padding must not be negative");
 	a->head += border[0];
 	tail += border[1];
 	if (a->head >= extent || tail >= extent)
-		return nn_run_fail(r, "a padding is as large as the filter");
+		return nn_run_fail(r, "a padding must be smaller than the filter");
 	return set_out(r, a, (a->in - extent + a->stride + a->head + tail) / a->stride);
 }
 
@@ -173,7 +173,7 @@ static enum nn_status check_activation(const struct nn_run *r, uint32_t index)
 	float low, high;
 
 	if (!nn_fused_range_float(code, &low, &high))
-		return nn_run_fail(r, "input %u: %d is no activation", index, code);
+		return nn_run_fail(r, "input %u: activation %d does not exist", index, code);
 	return NN_OK;
 }
 
@@ -206,7 +206,7 @@ static enum nn_status infer_transposed_axis(const struct nn_run *r,
 	if (status)
 		return status;
 	if (a->head < 0)
-		return nn_run_fail(r, "the padding in front is negative");
+		return nn_run_fail(r, "the padding in front must not be negative");
 	return set_out(r, a, (int64_t)(a->in - 1) * a->stride + a->filter - a->head - tail);
 }
 

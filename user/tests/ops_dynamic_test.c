@@ -342,8 +342,8 @@ static void test_arguments(void **state)
 	} cases[] = {
 		{ "FULLY_CONNECTED", 0, 0, "i0 i3", "input 4: unknown form 3, must be 0 to 2" },
 		{ "FULLY_CONNECTED", 0, 0, "i0 i-1", "input 4: unknown form -1" },
-		{ "FULLY_CONNECTED", 0, 0, "i9 i0", "input 3: 9 is no activation" },
-		{ "FULLY_CONNECTED", 3, 0, "i0 i0", "input 1: 3 scales, must be one for each of 2 channels" },
+		{ "FULLY_CONNECTED", 0, 0, "i9 i0", "input 3: unknown activation 9" },
+		{ "FULLY_CONNECTED", 3, 0, "i0 i0", "input 1: 3 scales for 2 channels" },
 		{ "BATCH_MATMUL", 2, 0, "b0 b0 i0", "input 1: quantised along dimension 0, must be 1" },
 		{ "BATCH_MATMUL", 2, 1, "b0 b1 i0", "input 1: quantised along dimension 1, must be 0" },
 		{ "BATCH_MATMUL", 0, 0, "b0 b0 i7", "input 4: unknown form 7" },

@@ -230,7 +230,7 @@ static void test_shapes_that_do_not_broadcast(void **state)
 	oc_input(&c, NN_TENSOR_FLOAT32, OC_DIMS(2), NULL);
 	oc_output(&c, NN_TENSOR_FLOAT32);
 	assert_int_equal(oc_run(&c), NN_GENERAL_FAILURE);
-	assert_non_null(strstr(c.err.message, "does not broadcast: 3 and 2"));
+	assert_non_null(strstr(c.err.message, "cannot be broadcast: 3 and 2"));
 	oc_free(&c);
 }
 
