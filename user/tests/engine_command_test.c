@@ -174,20 +174,20 @@ static void test_grants(void **state)
 	(void)state;
 	CASE(EXECUTE, m.grants[0].prot = READ, NULL);
 	CASE(EXECUTE, m.grants[0].prot = READ | NNACCEL_PROT_SYNC, NULL);
-	CASE(EXECUTE, m.grants[1].prot = WRITE, "protection of a grant");
-	CASE(EXECUTE, m.grants[1].prot |= 1 << 30, "protection of a grant");
+	CASE(EXECUTE, m.grants[1].prot = WRITE, "wrong protection of a grant");
+	CASE(EXECUTE, m.grants[1].prot |= 1 << 30, "wrong protection of a grant");
 	CASE(EXECUTE, m.grants[1].prot |= NNACCEL_PROT_DEVICE, NULL);
-	CASE(PREPARE, m.grants[0].prot |= NNACCEL_PROT_DEVICE, "protection of a grant");
-	CASE(EXECUTE, m.grants[1].length = 0, "length of a grant");
+	CASE(PREPARE, m.grants[0].prot |= NNACCEL_PROT_DEVICE, "wrong protection of a grant");
+	CASE(EXECUTE, m.grants[1].length = 0, "wrong length of a grant");
 	CASE(EXECUTE, m.grants[1].length = INT64_MAX / 2, NULL);
-	CASE(EXECUTE, m.grants[1].length = INT64_MAX / 2 + 1, "length of a grant");
+	CASE(EXECUTE, m.grants[1].length = INT64_MAX / 2 + 1, "wrong length of a grant");
 	/*
 	 * A SUPPORTED command may have unreadable pools, but grant 0, which holds the serialised
 	 * model, must be readable.
 	 */
 	CASE(SUPPORTED, (m.head.num_grants = 2, m.grants[1].prot = 0), NULL);
-	CASE(SUPPORTED, m.grants[0].prot = 0, "protection of a grant");
-	CASE(PREPARE, (m.head.num_grants = 2, m.grants[1].prot = 0), "protection of a grant");
+	CASE(SUPPORTED, m.grants[0].prot = 0, "wrong protection of a grant");
+	CASE(PREPARE, (m.head.num_grants = 2, m.grants[1].prot = 0), "wrong protection of a grant");
 }
 
 static void test_formats(void **state)
@@ -202,7 +202,7 @@ static void test_formats(void **state)
 		m.grants[i].prot |= NNACCEL_PROT_FORMATTED;
 		m.formats[i] = (struct nnaccel_format){ .width = 4 + i, .num_planes = 1 + 3 * i };
 	}
-	expect("number of formats");
+	expect("wrong number of formats");
 	m.head.num_formats = 2;
 	m.head.attributes_size = 3;
 	size = pack();
@@ -210,22 +210,22 @@ static void test_formats(void **state)
 	assert_memory_equal(c.formats, m.formats, sizeof(m.formats));
 	expect_of(size - 1, "its size and its counts differ");
 	m.formats[1].num_planes = NNACCEL_MAX_PLANES + 1;
-	expect("planes of a format");
+	expect("wrong number of planes of a format");
 	m.formats[1].num_planes = 0;
-	expect("planes of a format");
+	expect("wrong number of planes of a format");
 	m.grants[1].prot = READ | WRITE;
-	expect("number of formats");
+	expect("wrong number of formats");
 }
 
 static void test_arguments(void **state)
 {
 	(void)state;
 	CASE(EXECUTE, m.args[0].flags = NNACCEL_ARG_BUFFER, NULL);
-	CASE(EXECUTE, m.args[0].flags = 1 << 30, "flags of an argument");
+	CASE(EXECUTE, m.args[0].flags = 1 << 30, "unknown flags of an argument");
 	CASE(EXECUTE, m.args[0].rank = NNACCEL_MAX_RANK, NULL);
-	CASE(EXECUTE, m.args[0].rank = NNACCEL_MAX_RANK + 1, "rank of an argument");
+	CASE(EXECUTE, m.args[0].rank = NNACCEL_MAX_RANK + 1, "wrong rank of an argument");
 	CASE(EXECUTE, m.args[0].pool = 1, NULL);
-	CASE(EXECUTE, m.args[0].pool = 2, "pool of an argument");
+	CASE(EXECUTE, m.args[0].pool = 2, "unknown pool of an argument");
 	CASE(EXECUTE, (m.args[0].pool = 2, m.args[0].flags = NNACCEL_ARG_NO_VALUE), NULL);
 	CASE(EXECUTE, (m.args[0].offset = BYTES, m.args[0].length = 0), NULL);
 	CASE(EXECUTE, (m.args[0].offset = BYTES + 1, m.args[0].length = 0), "outside its pool");
@@ -241,7 +241,7 @@ static void test_buffers(void **state)
 	CASE(BUFFER, m.head.num_grants = 2, "a buffer must be one memory");
 	CASE(BUFFER, m.head.num_roles = 0, "a buffer without a role");
 	CASE(BUFFER, m.role.kind = NNACCEL_ROLE_OUTPUT, NULL);
-	CASE(BUFFER, m.role.kind = NNACCEL_ROLE_OUTPUT + 1, "kind of a role");
+	CASE(BUFFER, m.role.kind = NNACCEL_ROLE_OUTPUT + 1, "unknown kind of a role");
 }
 
 static void test_models(void **state)
@@ -250,7 +250,7 @@ static void test_models(void **state)
 	CASE(PREPARE, m.head.num_grants = 0, "without a wire form");
 	CASE(PREPARE, (m.head.wire_length = NNACCEL_MAX_WIRE, m.grants[0].length = NNACCEL_MAX_WIRE), NULL);
 	CASE(PREPARE, (m.head.wire_length = NNACCEL_MAX_WIRE + 1, m.grants[0].length = INT64_MAX / 2),
-	     "length of a wire form");
+	     "wrong length of a wire form");
 	CASE(PREPARE, m.head.wire_offset = BYTES - 16, NULL);
 	CASE(PREPARE, m.head.wire_offset = BYTES - 15, "wire form lies outside");
 	CASE(PREPARE, (m.head.wire_offset = BYTES, m.head.wire_length = 0), NULL);
@@ -262,12 +262,12 @@ static void test_copies(void **state)
 	(void)state;
 	CASE(COPY_IN, m.head.num_grants = 1, "a copy must name two memories");
 	CASE(COPY_IN, m.head.wire_length = BYTES, NULL);
-	CASE(COPY_IN, m.head.wire_length = 0, "length of a copy");
-	CASE(COPY_IN, m.grants[0].length = 15, "length of a copy");
-	CASE(COPY_IN, m.grants[1].length = 15, "length of a copy");
-	CASE(COPY_IN, m.grants[0].prot = READ, "protection of a copy");
+	CASE(COPY_IN, m.head.wire_length = 0, "wrong length of a copy");
+	CASE(COPY_IN, m.grants[0].length = 15, "wrong length of a copy");
+	CASE(COPY_IN, m.grants[1].length = 15, "wrong length of a copy");
+	CASE(COPY_IN, m.grants[0].prot = READ, "wrong protection of a copy");
 	CASE(COPY_IN, m.grants[1].prot = READ, NULL);
-	CASE(COPY_OUT, m.grants[1].prot = READ, "protection of a copy");
+	CASE(COPY_OUT, m.grants[1].prot = READ, "wrong protection of a copy");
 	CASE(COPY_OUT, m.grants[0].prot = READ, NULL);
 }
 
@@ -289,29 +289,29 @@ static void test_saved_models(void **state)
 {
 	(void)state;
 	expect_parts(NNACCEL_MAX_CACHE_PARTS, 1, NULL);
-	expect_parts(NNACCEL_MAX_CACHE_PARTS + 1, 1, "number of parts");
+	expect_parts(NNACCEL_MAX_CACHE_PARTS + 1, 1, "wrong number of parts");
 	expect_parts(1, NNACCEL_MAX_CACHE_PARTS, NULL);
-	expect_parts(1, NNACCEL_MAX_CACHE_PARTS + 1, "number of parts");
-	CASE(PREPARE_CACHED, m.head.num_outputs = 0, "number of parts");
+	expect_parts(1, NNACCEL_MAX_CACHE_PARTS + 1, "wrong number of parts");
+	CASE(PREPARE_CACHED, m.head.num_outputs = 0, "wrong number of parts");
 	CASE(PREPARE_CACHED, (m.head.num_grants = 1, m.head.num_outputs = 0), NULL);
 	CASE(PREPARE_CACHED, (m.head.num_grants = 1, m.args[1].flags = NNACCEL_ARG_NO_VALUE), NULL);
-	CASE(PREPARE_CACHED, m.args[1].flags = NNACCEL_ARG_NO_VALUE, "number of parts");
+	CASE(PREPARE_CACHED, m.args[1].flags = NNACCEL_ARG_NO_VALUE, "wrong number of parts");
 	CASE(PREPARE_CACHED, (m.head.num_grants = m.head.num_inputs = m.head.num_outputs = 0),
-	     "number of parts");
+	     "wrong number of parts");
 	CASE(PREPARE_CACHED, m.grants[0].prot = m.grants[1].prot = READ, NULL);
-	CASE(PREPARE_CACHED, (m.args[0].pool = 1, m.args[1].pool = 0), "grant of a part");
-	CASE(PREPARE_CACHED, m.args[1].pool = 0, "grant of a part");
+	CASE(PREPARE_CACHED, (m.args[0].pool = 1, m.args[1].pool = 0), "unknown grant of a part");
+	CASE(PREPARE_CACHED, m.args[1].pool = 0, "unknown grant of a part");
 	CASE(CACHE_SAVE, (m.head.num_grants = 0, m.args[0].flags = m.args[1].flags =
 			  NNACCEL_ARG_NO_VALUE), NULL);
-	CASE(CACHE_SAVE, m.args[0].flags = NNACCEL_ARG_BUFFER, "grant of a part");
-	CASE(CACHE_SAVE, m.head.num_grants = 3, "number of parts");
-	CASE(CACHE_SAVE, m.head.num_grants = 1, "pool of an argument");
+	CASE(CACHE_SAVE, m.args[0].flags = NNACCEL_ARG_BUFFER, "unknown grant of a part");
+	CASE(CACHE_SAVE, m.head.num_grants = 3, "wrong number of parts");
+	CASE(CACHE_SAVE, m.head.num_grants = 1, "unknown pool of an argument");
 	CASE(CACHE_SAVE, (m.args[0].length = m.grants[0].length = NNACCEL_MAX_WIRE), NULL);
 	CASE(CACHE_SAVE, (m.args[0].length = m.grants[0].length = NNACCEL_MAX_WIRE + 1),
-	     "length of a part");
+	     "wrong length of a part");
 	CASE(CACHE_SAVE, (m.head.num_inputs = 2, m.head.num_outputs = 0,
 			  m.args[0].length = m.grants[0].length = NNACCEL_MAX_WIRE),
-	     "length of a part");
+	     "wrong length of a part");
 	CASE(CACHE_SAVE, (m.args[1].length = m.grants[1].length = NNACCEL_MAX_WIRE + 1), NULL);
 	CASE(CACHE_SAVE, m.args[0].offset = BYTES - 15, "lies outside");
 	CASE(CACHE_SAVE, m.args[1].offset = BYTES + 1, "lies outside");

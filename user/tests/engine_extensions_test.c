@@ -154,7 +154,7 @@ static void test_find(void **state)
 	assert_logged("extension g.so: refused: its process was ended by signal 31");
 	assert_logged("a system call that is not allowed");
 	assert_logged("extension h.so: refused: it took too long");
-	assert_logged("extension l.so: refused: it is no regular file");
+	assert_logged("extension l.so: refused: it is not a regular file");
 	assert_logged("extensions: there is no group no such group: only services");
 	extensions_free(&e);
 }
@@ -174,7 +174,7 @@ static void test_missing_need(void **state)
 	assert_true(find(&e));
 	assert_int_equal(e.plugins.count, 0);
 	assert_logged("a.so: extension com.example.golden needs com.example.fibonacci, which is "
-		      "not there");
+		      "not loaded");
 	/* If there is no plug-in, the log does not report that the group of clients is missing. */
 	assert_null(strstr(read_log(), "there is no group"));
 	extensions_free(&e);

@@ -320,7 +320,7 @@ static const struct {
 	{ 0, false, { ON_NULL }, EBUSY, 1,
 	  "0 /dev/null: engine kit: Device or resource busy (is it running already?)\n" },
 	{ 0, false, { ON_NULL }, ENOSPC, 1, "0 /dev/null: engine kit: No space left on device "
-	  "(the module's max_devices are there)\n" },
+	  "(the module's limit max_devices is reached)\n" },
 	{ 0, false, { ON_NULL }, EPERM, 1, "0 /dev/null: engine kit: Operation not permitted\n" },
 	{ 0, false, { "--device=/none" }, 0, 1, "0 /none: No such file or directory\n" },
 	{ 0, false, { "more" }, 0, 2, "0 unknown argument 'more'; see --help\n" },
@@ -582,7 +582,7 @@ static void test_contexts(void **state)
 	assert_string_equal(logged, "");
 	kernel.error = EMFILE;
 	assert_int_equal(context_session(0, 7), -1);
-	assert_string_equal(logged, "0 context 7: no session: Too many open files\n");
+	assert_string_equal(logged, "0 context 7: cannot open its session: Too many open files\n");
 	kernel.error = 0;
 	kernel.out.session.out_fd = 33;
 	assert_int_equal(context_session(0, 7), 33);

@@ -1713,7 +1713,7 @@ static void test_own_by_keeper(void **state)
 	int ends[2], fd;
 
 	(void)state;
-	check_text("a", NULL, "the engine has no store here");
+	check_text("a", NULL, "this process has no store");
 	open_own(1);
 	check_text("a", NULL, NO_ENTRY);
 	assert_int_equal(put_text("a", "one"), NN_OK);
@@ -1734,7 +1734,7 @@ static void test_own_by_keeper(void **state)
 	assert_int_equal(put_text("a", ""), NN_INVALID_ARGUMENT);
 	assert_int_equal(nna_engine_store_put("a", 1, large, NNA_ENGINE_MAX_STORED + 1, &err),
 			 NN_INVALID_ARGUMENT);
-	assert_string_equal(err.message, "an entry of 67108865 bytes; it has 1 to 67108864");
+	assert_string_equal(err.message, "an entry of 67108865 bytes, must have 1 to 67108864");
 	assert_int_equal(nna_engine_store_put("a", 1, large, sizeof(large), NULL),
 			 NN_GENERAL_FAILURE);
 	check_text("a", "one", NULL);

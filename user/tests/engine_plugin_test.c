@@ -163,47 +163,47 @@ static const char *letters(size_t count)
 #define DESCRIPTORS(X)									\
 X(abi, s->x.abi = 0, "built for version 0 of the interface, this engine has 2")	\
 X(newer, s->x.abi = 3, "built for version 3 of the interface, this engine has 2")	\
-X(old_size, s->x.abi = 1, "a descriptor of 80 bytes, not 64")				\
+X(old_size, s->x.abi = 1, "the descriptor has 80 bytes, must have 64")				\
 X(many_attributes, s->x.num_attributes = NNX_MAX_ATTRIBUTES + 1, "too many attributes")	\
-X(null_attributes, s->x.attributes = NULL, "too many attributes, or none")		\
+X(null_attributes, s->x.attributes = NULL, "attributes, or their list is NULL")		\
 X(reserved_of_all, s->x.reserved = 1, "reserved fields are not 0")			\
-X(attribute_name, s->attributes[1].name = " ", "attribute 1 has no proper name")	\
-X(attribute_of_nothing, s->attributes[0].flags = 0, "attribute C: flags 0x0")		\
-X(attribute_flags, s->attributes[0].flags = 4, "attribute C: flags 0x4")		\
-X(attribute_reserved, s->attributes[0].reserved = 1, "flags 0x1, reserved 0x1")	\
+X(attribute_name, s->attributes[1].name = " ", "attribute 1 has no valid name")	\
+X(attribute_of_nothing, s->attributes[0].flags = 0, "attribute C: wrong flags 0x0")		\
+X(attribute_flags, s->attributes[0].flags = 4, "attribute C: wrong flags 0x4")		\
+X(attribute_reserved, s->attributes[0].reserved = 1, "flags 0x1 or reserved 0x1")	\
 X(attribute_check, s->attributes[1].check = NULL, "attribute E lacks check")		\
 X(attribute_twice, s->attributes[1].code = 1, "attributes C and E both have code 1")	\
-X(size, s->x.size = 8, "a descriptor of 8 bytes")					\
-X(no_name, s->x.name = NULL, "its name is not by reverse domain")			\
-X(no_dot, s->x.name = "sample", "its name is not by reverse domain")			\
-X(odd_name, s->x.name = "a.b c", "its name is not by reverse domain")			\
-X(long_name, s->x.name = letters(NNX_MAX_NAME + 1), "its name is not by reverse domain")	\
+X(size, s->x.size = 8, "the descriptor has 8 bytes")					\
+X(no_name, s->x.name = NULL, "its name must be like com.")			\
+X(no_dot, s->x.name = "sample", "its name must be like com.")			\
+X(odd_name, s->x.name = "a.b c", "its name must be like com.")			\
+X(long_name, s->x.name = letters(NNX_MAX_NAME + 1), "its name must be like com.")	\
 X(many_types, s->x.num_types = NNX_MAX_TYPES + 1, "too many types")			\
-X(null_types, s->x.types = NULL, "too many types, or none")				\
-X(type_name, s->types[1].name = "", "type 1 has no proper name")			\
-X(type_odd_name, s->types[1].name = "A\177", "type 1 has no proper name")		\
-X(type_long_name, s->types[1].name = letters(NNX_MAX_SHORT_NAME + 1), "type 1 has no proper name") \
-X(type_empty, s->types[0].element_size = 0, "type THREE: elements of 0 bytes")		\
-X(type_large, s->types[0].element_size = NNX_MAX_ELEMENT + 1, "elements of 65537 bytes") \
+X(null_types, s->x.types = NULL, "types, or their list is NULL")			\
+X(type_name, s->types[1].name = "", "type 1 has no valid name")			\
+X(type_odd_name, s->types[1].name = "A\177", "type 1 has no valid name")		\
+X(type_long_name, s->types[1].name = letters(NNX_MAX_SHORT_NAME + 1), "type 1 has no valid name") \
+X(type_empty, s->types[0].element_size = 0, "type THREE: elements have 0 bytes")		\
+X(type_large, s->types[0].element_size = NNX_MAX_ELEMENT + 1, "elements have 65537 bytes") \
 X(type_flags, s->types[1].flags = 2, "type MANY: unknown flags 0x2")			\
 X(type_twice, s->types[1].code = 1, "types THREE and MANY both have code 1")		\
 X(many_operations, s->x.num_operations = NNX_MAX_OPERATIONS + 1, "too many operations") \
-X(null_operations, s->x.operations = NULL, "too many operations, or none")		\
-X(operation_name, s->operations[0].name = NULL, "an operation has no proper name")	\
+X(null_operations, s->x.operations = NULL, "operations, or their list is NULL")		\
+X(operation_name, s->operations[0].name = NULL, "an operation has no valid name")	\
 X(no_check, s->operations[1].check = NULL, "operation B lacks check, shape or execute") \
 X(no_shape, s->operations[1].shape = NULL, "operation B lacks check, shape or execute") \
 X(no_execute, s->operations[1].execute = NULL, "operation B lacks check, shape or execute") \
 X(no_release, s->operations[0].compile = no_compile,					\
-  "operation A has one of compile and release")						\
-X(release, s->operations[0].release = free, "operation A has one of compile and release") \
+  "operation A must have both compile and release, or none")						\
+X(release, s->operations[0].release = free, "operation A must have both compile and release, or none") \
 X(flags, s->operations[0].flags = 2, "operation A: unknown flags 0x2")			\
 X(reserved, s->operations[0].reserved = 1, "operation A: unknown flags 0x0 or reserved 0x1") \
 X(operation_twice, s->operations[1].code = 1, "operations A and B both have code 1")	\
 X(oem, (s->x.oem_operation = &s->oem, s->oem.check = NULL), "operation O lacks check")	\
-X(null_needs, (s->x.num_needs = 1, s->x.needs = NULL), "extensions are needed but not named") \
-X(no_name_needed, s->x.num_needs = 1, "needs (none), which is not there")		\
+X(null_needs, (s->x.num_needs = 1, s->x.needs = NULL), "the list of needed extensions is NULL") \
+X(no_name_needed, s->x.num_needs = 1, "needs (none), which is not loaded")		\
 X(taken, s->x.name = FIBONACCI_NAME, "extension com.example.fibonacci is registered already") \
-X(no_need, (s->x.num_needs = 1, s->needs[0] = "a.missing"), "needs a.missing, which is not there")
+X(no_need, (s->x.num_needs = 1, s->needs[0] = "a.missing"), "needs a.missing, which is not loaded")
 
 #define DEFINE(_name, _change, _message)	\
 static void spoil_##_name(struct sample *s)	\
@@ -417,7 +417,7 @@ X(data_size, set_data(b, 1, &quant, 15), "subgraph 0, operand 1 (TENSOR_QUANT64)
 X(no_data, b->operands[0][1].extra = (struct nn_extra){ 0 }, "operand 1 (TENSOR_QUANT64): " \
   "extension data: 0 bytes")								\
 X(data_of_scalar, set_data(b, 0, "x", 1), "operand 0 (INT64): 1 bytes of extension data, " \
-  "the type has none")									\
+  "must be 0")									\
 X(unknown_type, b->operands[0][1].type = CODE(2, 99),					\
   "operand 1 (unknown type): type 99 does not exist in extension com.example.fibonacci") \
 X(unlisted, b->operands[0][1].type = CODE(3, 2),					\
@@ -526,7 +526,7 @@ static void test_not_decoded(void **state)
 	b.operands[0][0].type = CODE(nn_extension_prefix(FIBONACCI_NAME), FIBONACCI_INT64);
 	b.operands[0][1].type = CODE(nn_extension_prefix(FIBONACCI_NAME), 99);
 	assert_refused(&b,
-		       "subgraph 0, operand 1 (unknown type): type 0x10063 belongs to no plug-in");
+		       "subgraph 0, operand 1 (unknown type): no plug-in has type 0x10063");
 	/* Plug-ins do not check operands of types that the engine itself defines. */
 	golden_model(&b, NN_CONSTANT_COPY);
 	b.operands[0][0].type = CODE(prefix, 99);
@@ -553,7 +553,7 @@ static void test_attributes_checked(void **state)
 		{ number(FIBONACCI_MODULUS, &five), false, NULL },
 		{ number(FIBONACCI_SKIP, &five), true, NULL },
 		{ number(FIBONACCI_SKIP, &zero), true, NULL },
-		{ number(FIBONACCI_MODULUS, &five), true, "extension com.example.fibonacci takes "
+		{ number(FIBONACCI_MODULUS, &five), true, "extension com.example.fibonacci has "
 		  "no attribute 1 for an execution" },
 		{ number(FIBONACCI_SKIP, &five), false, "no attribute 2 for a compilation" },
 		{ number(FIBONACCI_MODULUS, &zero), false,
@@ -561,9 +561,9 @@ static void test_attributes_checked(void **state)
 		{ number(FIBONACCI_SKIP, &many), true, "attribute SKIP of com.example.fibonacci" },
 		{ { FIBONACCI_NAME, FIBONACCI_SKIP, 7, &five }, true, "attribute SKIP of" },
 		{ { FIBONACCI_NAME, FIBONACCI_SKIP, 0, NULL }, true, "attribute SKIP of" },
-		{ { GOLDEN_NAME, 1, 8, &five }, false, "com.example.golden takes no attribute 1" },
-		{ { "com.example.old", 1, 8, &five }, false, "com.example.old takes no attribute" },
-		{ { "com.example.x", 1, 8, &five }, false, "com.example.x takes no attribute 1" },
+		{ { GOLDEN_NAME, 1, 8, &five }, false, "com.example.golden has no attribute 1" },
+		{ { "com.example.old", 1, 8, &five }, false, "com.example.old has no attribute" },
+		{ { "com.example.x", 1, 8, &five }, false, "com.example.x has no attribute 1" },
 	};
 
 	(void)state;
@@ -808,11 +808,11 @@ static void test_hostile(void **state)
 		const char *message;
 	} cases[] = {
 		{ 8, NN_OK, "" },
-		{ 3, NN_GENERAL_FAILURE, "HUGE_RANK: output 0 (TENSOR_FLOAT32) comes out with "
-					 "1073741824 dimensions" },
+		{ 3, NN_GENERAL_FAILURE, "HUGE_RANK: output 0 (TENSOR_FLOAT32) has too many "
+					 "dimensions: 1073741824" },
 		{ 4, NN_GENERAL_FAILURE, "dimension 0 of output 0 is 4294967295" },
 		{ 5, NN_GENERAL_FAILURE, "dimension 0 of output 0 is 5, the model says 4" },
-		{ 6, NN_GENERAL_FAILURE, "SILENT: it fails without a reason" },
+		{ 6, NN_GENERAL_FAILURE, "SILENT: it failed without a message" },
 		{ 7, NN_GENERAL_FAILURE, "ESCAPE: two?lines?[31m" },
 	};
 	const float in[] = { 1, 2, 3, 4 };
@@ -1042,8 +1042,8 @@ static void test_compile(void **state)
 	} cases[] = {
 		{ NNX_OK, NN_OK, "" },
 		{ NNX_INVALID_ARGUMENT, NN_INVALID_ARGUMENT, "THIS: a?b 5" },
-		{ NNX_GENERAL_FAILURE, NN_INVALID_ARGUMENT, "THIS: it fails without a reason" },
-		{ NNX_OUT_OF_MEMORY, NN_OUT_OF_MEMORY, "THIS: it fails without a reason" },
+		{ NNX_GENERAL_FAILURE, NN_INVALID_ARGUMENT, "THIS: it failed without a message" },
+		{ NNX_OUT_OF_MEMORY, NN_OUT_OF_MEMORY, "THIS: it failed without a message" },
 	};
 	const struct nn_attribute list[] = { { "com.example.other", 3, 1, "x" },
 					     { "com.example.this", 4, 1, "y" } };
@@ -1260,7 +1260,7 @@ static void test_no_room(void **state)
 	own_extension.num_types = items - 3;
 	assert_int_equal(nna_engine_plugin_take(&crowded, &s.x, 0, &err),
 			 NNA_ENGINE_PLUGIN_REFUSED);
-	assert_string_equal(err.message, "one more than can be");
+	assert_string_equal(err.message, "there are too many extensions, types or operations");
 	own_extension.num_types = items - 4;
 	assert_int_equal(nna_engine_plugin_take(&crowded, &s.x, 0, &err), NNA_ENGINE_PLUGIN_LOADED);
 }
@@ -1288,7 +1288,7 @@ static void test_most(void **state)
 				 count < NNA_ENGINE_MAX_PLUGINS ? NNA_ENGINE_PLUGIN_LOADED :
 								  NNA_ENGINE_PLUGIN_REFUSED);
 	}
-	assert_string_equal(err.message, "one more than can be");
+	assert_string_equal(err.message, "there are too many extensions, types or operations");
 	for (last = 0; nn_extension_at(last + 1); last++)
 		;
 	/*

@@ -374,7 +374,7 @@ static void test_refuses_what_is_no_session(void **state)
 	log = (struct pollfd){ .fd = worker.log, .events = POLLIN };
 	assert_int_equal(poll(&log, 1, PATIENCE_MS), 1);
 	assert_true(read(worker.log, line, sizeof(line) - 1) > 0);
-	assert_non_null(strstr(line, "no session in the broker's message"));
+	assert_non_null(strstr(line, "the broker's message has no session"));
 	assert_int_equal(wait_exit(), WORKER_EXIT_FAILURE);
 }
 

@@ -825,7 +825,7 @@ static void test_execute(void **state)
 	(void)state;
 	assert_int_equal(ask(&head, &memory_grant, three_args, NULL),
 			 NNACCEL_STATUS_GENERAL_FAILURE);
-	assert_string_equal(kernel.messages[0], "no such model");
+	assert_string_equal(kernel.messages[0], "the client has no such model");
 	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
 	for (int i = 0; i < 16; i++)
 		numbers[i] = (float)(1 << i);
@@ -1632,7 +1632,7 @@ static void test_saved(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	server.cache.socket = ends[0];
 	assert_int_equal(ask(&head, NULL, none, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
-	assert_string_equal(kernel.messages[0], "no such model");
+	assert_string_equal(kernel.messages[0], "the client has no such model");
 	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
 
 	/* An engine without a save function cannot save or load a model. */

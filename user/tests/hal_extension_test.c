@@ -397,9 +397,9 @@ static void test_attributes_refused(void **state)
 	} cases[] = {
 		{ { { FIBONACCI_NAME, FIBONACCI_MODULUS, sizeof(zero), &zero } },
 		  "attribute MODULUS of com.example.fibonacci: must be an int64_t above 0" },
-		{ { skip }, "com.example.fibonacci takes no attribute 2 for a compilation" },
-		{ { { GOLDEN_NAME, 1, 1, large } }, "com.example.golden takes no attribute 1" },
-		{ { { "com.example.x", 1, 0, NULL } }, "com.example.x takes no attribute 1" },
+		{ { skip }, "com.example.fibonacci has no attribute 2 for a compilation" },
+		{ { { GOLDEN_NAME, 1, 1, large } }, "com.example.golden has no attribute 1" },
+		{ { { "com.example.x", 1, 0, NULL } }, "com.example.x has no attribute 1" },
 		{ { { FIBONACCI_NAME, FIBONACCI_MODULUS, sizeof(large), large } },
 		  "attributes with their names exceed 65536 bytes" },
 		{ { modulus, modulus }, "attribute 1 of com.example.fibonacci is given twice" },
@@ -427,7 +427,7 @@ static void test_attributes_refused(void **state)
 	numbers_init(&j, client, NULL);
 	assert_int_equal(nna_execute(j.prepared, &j.request, &options, NULL, &err),
 			 NN_INVALID_ARGUMENT);
-	assert_non_null(strstr(err.message, "takes no attribute 1 for an execution"));
+	assert_non_null(strstr(err.message, "has no attribute 1 for an execution"));
 	err.message[0] = '\0';
 	job_free(&j);
 	/* A model that uses no extensions cannot have attributes. */
@@ -439,7 +439,7 @@ static void test_attributes_refused(void **state)
 					   &(struct nna_prepare_options){ .size = sizeof(struct nna_prepare_options),
 									  .attributes = &of_model },
 					   &prepared, &err), NN_INVALID_ARGUMENT);
-	assert_non_null(strstr(err.message, "com.example.fibonacci takes no attribute 1"));
+	assert_non_null(strstr(err.message, "com.example.fibonacci has no attribute 1"));
 	err.message[0] = '\0';
 }
 

@@ -1225,7 +1225,7 @@ static void test_store(void **state)
 	setenv(KIT_ENGINE_IDENTITY, identities[0], 1);
 	start_engine(*state);
 	check(nna_device_open(path, &device, &err));
-	check_no_entry(KIT_ENGINE_GET, "the engine has no store here");
+	check_no_entry(KIT_ENGINE_GET, "this process has no store");
 	assert_int_equal(command(KIT_ENGINE_PUT), NN_GENERAL_FAILURE);
 	nna_device_close(device);
 	stop_engine();

@@ -111,7 +111,7 @@ static const char *files_fault(const struct nna_engine *e)
 		    (file->num_requests && !file->requests) ||
 		    file->use & ~(NNA_ENGINE_FILE_READ | NNA_ENGINE_FILE_WRITE |
 				  NNA_ENGINE_FILE_POLL))
-			return "one of its files is of no size or path, or of an unknown use";
+			return "one of its files has no size or path, or an unknown use";
 	}
 	return NULL;
 }

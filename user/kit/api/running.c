@@ -69,7 +69,7 @@ enum nn_status running_begin(struct running *running, struct nn_error *err)
 	}
 	pthread_mutex_unlock(&all.lock);
 	return i ? NN_OK : nn_fail(err, NN_RESOURCE_EXHAUSTED_TRANSIENT,
-				   "%u executions run in this process, which is the most",
+				   "%u executions run in this process, the limit",
 				   (1 << PLACE_BITS) - 1);
 }
 
@@ -111,7 +111,7 @@ enum nn_status nna_engine_end(struct nna_engine_execution *execution, enum nn_st
 	pthread_mutex_lock(&all.lock);
 	running = find(execution);
 	if (running && status == NNA_ENGINE_DEFERRED) {
-		wrong = "its status is DEFERRED";
+		wrong = "its status must not be DEFERRED";
 	} else if (running) {
 		wrong = NULL;
 		running->has_ended = true;

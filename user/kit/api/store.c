@@ -28,7 +28,7 @@ static enum nn_status begin(const void *key, size_t size, struct cache_client **
 
 	*client = atomic_load(&connection);
 	if (!*client || (*client)->socket < 0)
-		return nn_fail(err, NN_GENERAL_FAILURE, "the engine has no store here");
+		return nn_fail(err, NN_GENERAL_FAILURE, "this process has no store");
 	context = digest_begin();
 	digest_add(context, domain, sizeof(domain));
 	digest_add(context, key, size);
@@ -89,7 +89,7 @@ enum nn_status nna_engine_store_put(const void *key, size_t key_size, const void
 	enum nn_status status;
 
 	if (!size || size > NNA_ENGINE_MAX_STORED)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "an entry of %zu bytes; it has 1 to %d",
+		return nn_fail(err, NN_INVALID_ARGUMENT, "an entry of %zu bytes, must have 1 to %d",
 			       size, NNA_ENGINE_MAX_STORED);
 	status = begin(key, key_size, &client, hash, err);
 	return status ? status : cache_client_put(client, &own.entry, err);

@@ -34,7 +34,7 @@ int context_session(int node, uint64_t context)
 	if (!ioctl(node, NNACCEL_ENGINE_SESSION, &session))
 		return session.out_fd;
 	if (errno != ENOENT)
-		log_error("context %llu: no session: %s", (unsigned long long)context,
+		log_error("context %llu: cannot open its session: %s", (unsigned long long)context,
 			  strerror(errno));
 	return -1;
 }

@@ -117,7 +117,7 @@ static int start_process(const struct host *h, int commands, int memory, int cac
 		close(cache);
 	pidfd = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
 	if (pidfd < 0)
-		log_error("the process of a client: %s", strerror(errno));
+		log_error("cannot start the process of a client: %s", strerror(errno));
 	if (pid > 0 && pidfd < 0) {
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);

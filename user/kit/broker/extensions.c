@@ -60,7 +60,7 @@ static const char *distrust_file(const char *folder, const char *file)
 	if (lstat(path, &st))
 		return strerror(errno);
 	if (!S_ISREG(st.st_mode))
-		return "it is no regular file";
+		return "it is not a regular file";
 	return distrust(&st);
 }
 
@@ -148,7 +148,7 @@ static unsigned int try_all(struct extensions *e, const struct spawner *spawner,
 		enum probed result = REFUSED;
 
 		if (list->count == NNA_ENGINE_MAX_PLUGINS) {
-			log_warning("extension %s: refused: one more than %d", left[i]->d_name,
+			log_warning("extension %s: refused: there are already %d", left[i]->d_name,
 				    NNA_ENGINE_MAX_PLUGINS);
 		} else {
 			e->files[list->count++] = left[i]->d_name;
@@ -201,7 +201,7 @@ static bool check_folder(const struct extensions *e)
 	if (stat(e->folder, &st))
 		reason = strerror(errno);
 	else if (!S_ISDIR(st.st_mode))
-		reason = "it is no folder";
+		reason = "it is not a folder";
 	else
 		reason = distrust(&st);
 	if (!reason)

@@ -29,8 +29,8 @@ static bool register_engine(int node, const char *device, struct nnaccel_engine_
 		log_error("%s: engine %s: %s%s", device, name, strerror(errno),
 			  errno == ENOTTY ? " (it is not an engine node, as " NODE_PATH " is)" :
 			  errno == EBUSY ? " (is it running already?)" :
-			  errno == ENOSPC ? " (the module's max_devices are there)" :
-			  errno == ENODEV ? " (its hardware is not there, or has no driver)" : "");
+			  errno == ENOSPC ? " (the module's limit max_devices is reached)" :
+			  errno == ENODEV ? " (its hardware is missing or has no driver)" : "");
 		return false;
 	}
 	log_info("engine %s is device %u", name, arg->out_device);

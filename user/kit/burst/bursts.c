@@ -129,13 +129,14 @@ static enum nn_status burst_init(struct bursts *bursts, const struct nnaccel_cmd
 	burst->spin_ns = head->flags & NNACCEL_BURST_NO_SPIN ? 0 : bursts->spin_ns;
 	burst->loaded = models_get(bursts->models, head->model, NULL);
 	if (!burst->loaded)
-		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
+		return nn_fail(err, NN_GENERAL_FAILURE, "the client has no such model");
 	status = executor_create(bursts->models, burst->loaded, burst->number, &burst->executor,
 				 err);
 	if (status)
 		return status;
 	if (!nn_rings_map(&burst->rings, map_region, burst, false, &map))
-		return nn_fail(err, NN_GENERAL_FAILURE, "a burst's rings: %s", strerror(errno));
+		return nn_fail(err, NN_GENERAL_FAILURE, "cannot map a burst's rings: %s",
+			       strerror(errno));
 	burst->executor->devices = &map.status->devices;
 	return nn_ring_init(&burst->ring, &map, burst->spin_ns) ?
 	       nn_fail(err, NN_GENERAL_FAILURE, "the burst's ring sizes are invalid") : NN_OK;
@@ -263,7 +264,8 @@ enum nn_status bursts_open(struct bursts *bursts, const struct command *command,
 	if (open)
 		return NN_OK;
 	burst_free(bursts, burst);
-	return nn_fail(err, NN_GENERAL_FAILURE, "the doorbell: %s", strerror(errno));
+	return nn_fail(err, NN_GENERAL_FAILURE, "cannot watch a burst's doorbell: %s",
+		       strerror(errno));
 }
 
 /*

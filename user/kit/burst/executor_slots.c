@@ -124,7 +124,7 @@ static enum nn_status add(struct executor *e, const struct nn_request *request, 
 	for (uint32_t k = 0; k < i; k++)
 		if (NNACCEL_SLOT_INDEX(request->slots[k]) == index && request->slots[k] != slot)
 			return nn_fail(err, NN_INVALID_ARGUMENT,
-				       "slots %u and %u cannot both be there", request->slots[k],
+				       "slots %u and %u cannot both be used", request->slots[k],
 				       slot);
 	if (index >= e->max_leaving && !grow(e, index))
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");

@@ -112,16 +112,16 @@ static enum nn_status refuse(struct nn_error *err, const char *what)
 static enum nn_status check_types(const struct nnx_extension *x, struct nn_error *err)
 {
 	if (x->num_types > NNX_MAX_TYPES || (x->num_types && !x->types))
-		return refuse(err, "too many types, or none where some are counted");
+		return refuse(err, "there are too many types, or their list is NULL");
 	for (uint32_t i = 0; i < x->num_types; i++) {
 		const struct nnx_type *t = &x->types[i];
 
 		if (!is_short_name(t->name))
-			return nn_fail(err, NN_INVALID_ARGUMENT, "type %u has no proper name", i);
+			return nn_fail(err, NN_INVALID_ARGUMENT, "type %u has no valid name", i);
 		if (!t->element_size || t->element_size > NNX_MAX_ELEMENT)
 			return nn_fail(err, NN_INVALID_ARGUMENT,
-				       "type %s: elements of %u bytes, must be 1 to %d", t->name,
-				       t->element_size, NNX_MAX_ELEMENT);
+				       "type %s: elements have %u bytes, must have 1 to %d",
+				       t->name, t->element_size, NNX_MAX_ELEMENT);
 		if (t->flags & ~NNX_TYPE_TENSOR)
 			return nn_fail(err, NN_INVALID_ARGUMENT, "type %s: unknown flags 0x%x",
 				       t->name, t->flags);
@@ -137,13 +137,13 @@ static enum nn_status check_types(const struct nnx_extension *x, struct nn_error
 static enum nn_status check_operation(const struct nnx_operation *o, struct nn_error *err)
 {
 	if (!is_short_name(o->name))
-		return refuse(err, "an operation has no proper name");
+		return refuse(err, "an operation has no valid name");
 	if (!o->check || !o->shape || !o->execute)
 		return nn_fail(err, NN_INVALID_ARGUMENT,
 			       "operation %s lacks check, shape or execute", o->name);
 	if (!o->compile != !o->release)
 		return nn_fail(err, NN_INVALID_ARGUMENT,
-			       "operation %s has one of compile and release", o->name);
+			       "operation %s must have both compile and release, or none", o->name);
 	if (o->flags & ~NNX_ZERO_SIZED || o->reserved)
 		return nn_fail(err, NN_INVALID_ARGUMENT,
 			       "operation %s: unknown flags 0x%x or reserved 0x%x", o->name,
@@ -156,7 +156,7 @@ static enum nn_status check_operations(const struct nnx_extension *x, struct nn_
 	enum nn_status status = NN_OK;
 
 	if (x->num_operations > NNX_MAX_OPERATIONS || (x->num_operations && !x->operations))
-		return refuse(err, "too many operations, or none where some are counted");
+		return refuse(err, "there are too many operations, or their list is NULL");
 	for (uint32_t i = 0; i < x->num_operations && !status; i++) {
 		status = check_operation(&x->operations[i], err);
 		for (uint32_t k = 0; k < i && !status; k++)
@@ -176,18 +176,18 @@ static enum nn_status check_operations(const struct nnx_extension *x, struct nn_
 static enum nn_status check_attributes(const struct nnx_extension *x, struct nn_error *err)
 {
 	if (x->num_attributes > NNX_MAX_ATTRIBUTES || (x->num_attributes && !x->attributes))
-		return refuse(err, "too many attributes, or none where some are counted");
+		return refuse(err, "there are too many attributes, or their list is NULL");
 	if (x->reserved)
 		return refuse(err, "reserved fields are not 0");
 	for (uint32_t i = 0; i < x->num_attributes; i++) {
 		const struct nnx_attribute_type *a = &x->attributes[i];
 
 		if (!is_short_name(a->name))
-			return nn_fail(err, NN_INVALID_ARGUMENT, "attribute %u has no proper name",
+			return nn_fail(err, NN_INVALID_ARGUMENT, "attribute %u has no valid name",
 				       i);
 		if (!a->flags || a->flags & ~(NNX_OF_COMPILATION | NNX_OF_EXECUTION) || a->reserved)
 			return nn_fail(err, NN_INVALID_ARGUMENT,
-				       "attribute %s: flags 0x%x, reserved 0x%x", a->name,
+				       "attribute %s: wrong flags 0x%x or reserved 0x%x", a->name,
 				       a->flags, a->reserved);
 		if (!a->check)
 			return nn_fail(err, NN_INVALID_ARGUMENT, "attribute %s lacks check",
@@ -212,8 +212,8 @@ static enum nn_status read_descriptor(const struct nnx_extension *from, struct n
 			       "built for version %u of the interface, this engine has %u",
 			       from->abi, NNX_ABI_VERSION);
 	if (from->size != size)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "a descriptor of %u bytes, not %zu",
-			       from->size, size);
+		return nn_fail(err, NN_INVALID_ARGUMENT,
+			       "the descriptor has %u bytes, must have %zu", from->size, size);
 	*x = (struct nnx_extension){ 0 };
 	memcpy(x, from, size);
 	return NN_OK;
@@ -224,12 +224,12 @@ static enum nn_status check_descriptor(const struct nnx_extension *x, struct nn_
 	enum nn_status status;
 
 	if (!is_extension_name(x->name))
-		return refuse(err, "its name is not by reverse domain, as com.example.extension");
+		return refuse(err, "its name must be like com.example.extension");
 	if (nn_extension_prefix(x->name))
 		return nn_fail(err, NN_INVALID_ARGUMENT, "extension %s is registered already",
 			       x->name);
 	if (x->num_needs && !x->needs)
-		return refuse(err, "extensions are needed but not named");
+		return refuse(err, "the list of needed extensions is NULL");
 	status = check_types(x, err);
 	if (!status)
 		status = check_operations(x, err);
@@ -321,13 +321,14 @@ enum nna_engine_plugin nna_engine_plugin_take(const struct nna_engine *engine,
 		return NNA_ENGINE_PLUGIN_REFUSED;
 	need = missing_need(&x);
 	if (need) {
-		nn_fail(err, NN_INVALID_ARGUMENT, "extension %s needs %.128s, which is not there",
+		nn_fail(err, NN_INVALID_ARGUMENT, "extension %s needs %.128s, which is not loaded",
 			x.name, need);
 		return NNA_ENGINE_PLUGIN_WAITS;
 	}
 	if (num_plugins == NNA_ENGINE_MAX_PLUGINS ||
 	    !device_has_room(engine, x.num_types + x.num_operations)) {
-		nn_fail(err, NN_INVALID_ARGUMENT, "one more than can be");
+		nn_fail(err, NN_INVALID_ARGUMENT,
+			"there are too many extensions, types or operations");
 		return NNA_ENGINE_PLUGIN_REFUSED;
 	}
 	*p = (struct plugin){ .descriptor = x, .version = version };
@@ -406,7 +407,7 @@ static enum nn_status check_operand(const struct nn_operand *o, struct nn_error 
 	for (uint32_t i = 0; p && i < p->descriptor.num_types; i++)
 		if (p->descriptor.types[i].code == (o->type & 0xffff))
 			return plugin_check_data(&p->descriptor.types[i], o, err);
-	return p ? nn_fail(err, NN_INVALID_ARGUMENT, "type 0x%x belongs to no plug-in",
+	return p ? nn_fail(err, NN_INVALID_ARGUMENT, "no plug-in has type 0x%x",
 			   (uint32_t)o->type) : NN_OK;
 }
 
@@ -472,7 +473,7 @@ enum nn_status nna_engine_plugin_check_attributes(const struct nn_attributes *at
 
 		if (!type)
 			return nn_fail(err, NN_INVALID_ARGUMENT,
-				       "extension %.128s takes no attribute %u for %s",
+				       "extension %.128s has no attribute %u for %s",
 				       a->extension, a->code,
 				       is_execution ? "an execution" : "a compilation");
 		status = plugin_check_attribute(type, a, &reason);

@@ -111,7 +111,7 @@ static enum nn_status call_end(struct call *c, enum nnx_status result, enum nn_s
 		status = NN_OUT_OF_MEMORY;
 	return nn_fail(err, status, "%s%s%s", c->public.operation ? c->public.operation->name : "",
 		       c->public.operation ? ": " : "",
-		       c->reason.message[0] ? c->reason.message : "it fails without a reason");
+		       c->reason.message[0] ? c->reason.message : "it failed without a message");
 }
 
 /* Passes to the plug-in those of the client's attributes that belong to `extension`. */
@@ -211,7 +211,7 @@ enum nn_status plugin_check_data(const struct nnx_type *type, const struct nn_op
 	nna_engine_plugin_operand(operand, &x);
 	if (!type->check_data)
 		return x.data_size ? nn_fail(err, NN_INVALID_ARGUMENT,
-					     "%u bytes of extension data, the type has none",
+					     "%u bytes of extension data, must be 0",
 					     x.data_size) : NN_OK;
 	call_begin(&c, NULL, x.extension, type->name);
 	status = call_end(&c, type->check_data(&c.public, &x), NN_INVALID_ARGUMENT, &reason);
@@ -278,8 +278,8 @@ enum nn_status nna_engine_plugin_compile(const struct nna_engine_plugin_operatio
 
 	*state = NULL;
 	if (!HAS_FIELD(use, attributes))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "the use of an operation has the size %u",
-			       use->size);
+		return nn_fail(err, NN_INVALID_ARGUMENT,
+			       "struct nna_engine_plugin_use has a wrong size %u", use->size);
 	if (!operation->descriptor->compile)
 		return NN_OK;
 	call_begin_of(&c, operation);
@@ -339,7 +339,7 @@ static enum nn_status check_ranks(const struct nna_engine_plugin_operation *oper
 
 		if (x->rank > (x->flags & NNX_IS_TENSOR ? NN_MAX_RANK : 0))
 			return nn_fail(err, NN_GENERAL_FAILURE,
-				       "%s: output %u (%s) comes out with %u dimensions",
+				       "%s: output %u (%s) has too many dimensions: %u",
 				       operation->descriptor->name, i, type_name(x), x->rank);
 	}
 	return NN_OK;

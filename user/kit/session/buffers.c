@@ -29,12 +29,12 @@ static enum nn_status merge(struct merged *merged, const struct nn_operand *oper
 		return NN_OK;
 	}
 	if (!nn_operand_same_type(&merged->operand, operand))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "role %u is a %s, the first a %s, or the "
-			       "scales or zero points differ", role, nn_type_name(operand->type),
-			       nn_type_name(merged->operand.type));
+		return nn_fail(err, NN_INVALID_ARGUMENT, "role %u (%s) differs from the first role "
+			       "(%s) in type, scale or zero point", role,
+			       nn_type_name(operand->type), nn_type_name(merged->operand.type));
 	if (!nn_operand_merge_dims(&merged->operand, operand->rank, operand->dims))
 		return nn_fail(err, NN_INVALID_ARGUMENT,
-			       "role %u has other dimensions than the roles before", role);
+			       "role %u has other dimensions than the earlier roles", role);
 	return NN_OK;
 }
 
@@ -48,7 +48,8 @@ static enum nn_status add_role(struct models *models, struct merged *merged,
 	uint32_t count;
 
 	if (!loaded)
-		return nn_fail(err, NN_GENERAL_FAILURE, "role %u: no such model", index);
+		return nn_fail(err, NN_GENERAL_FAILURE, "role %u: the client has no such model",
+			       index);
 	merged->models[index] = loaded;
 	merged->roles[merged->count++] = (struct nna_engine_role){
 		.prepared = merged->forms[index]->prepared, .is_output = is_output, .index = role->index,
@@ -58,7 +59,7 @@ static enum nn_status add_role(struct models *models, struct merged *merged,
 	count = is_output ? main->num_outputs : main->num_inputs;
 	operands = is_output ? main->outputs : main->inputs;
 	if (role->index >= count)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "role %u is %s %u of %u", index,
+		return nn_fail(err, NN_INVALID_ARGUMENT, "role %u: %s %u, must be below %u", index,
 			       is_output ? "output" : "input", role->index, count);
 	return merge(merged, &main->operands[operands[role->index]], index, err);
 }
@@ -77,10 +78,10 @@ static enum nn_status check_capacity(const struct nn_operand *operand, uint64_t 
 
 		size = info ? info->element_size : 1;
 	} else if (!nn_operand_size(&known, &size)) {
-		return nn_fail(err, NN_INVALID_ARGUMENT, "a buffer of more than 4 GiB");
+		return nn_fail(err, NN_INVALID_ARGUMENT, "the buffer exceeds 4 GiB");
 	}
 	if (nn_operand_is_specified(operand) ? capacity != size : !size || capacity % size)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "%" PRIu64 " bytes for a %s of %s%u",
+		return nn_fail(err, NN_INVALID_ARGUMENT, "%" PRIu64 " bytes, but a %s needs %s%u",
 			       capacity, nn_type_name(operand->type),
 			       nn_operand_is_specified(operand) ? "" : "a multiple of ", size);
 	return NN_OK;
@@ -272,7 +273,8 @@ enum nn_status buffers_copy(struct buffers *buffers, struct grants *grants,
 	enum nn_status status = NN_OK;
 
 	if (!buffer)
-		return nn_fail(err, NN_GENERAL_FAILURE, "no buffer of the engine's layout");
+		return nn_fail(err, NN_GENERAL_FAILURE,
+			       "the memory is not a buffer of this engine");
 	for (uint32_t i = 0; i < 2 && !status; i++)
 		status = grants_get(grants, &command->grants[i], NULL, &maps[i], err);
 	if (!status)
@@ -315,8 +317,8 @@ enum nn_status buffer_check_inputs(const struct models *models,
 		size = arg->rank ? shape_size(operand->type, arg->rank, arg->dims) :
 				   shape_size(operand->type, operand->rank, operand->dims);
 		if (size != arg->length)
-			return nn_fail(err, NN_INVALID_ARGUMENT, "input %u of %" PRIu64
-				       " bytes is a buffer that holds %" PRIu64, i, size,
+			return nn_fail(err, NN_INVALID_ARGUMENT, "input %u has %" PRIu64
+				       " bytes, but its buffer holds %" PRIu64, i, size,
 				       (uint64_t)arg->length);
 	}
 	return NN_OK;

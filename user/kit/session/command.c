@@ -47,16 +47,16 @@ static enum nn_status check_grants(const struct command *c, struct nn_error *err
 		    grant->prot & ~(NNACCEL_PROT_READ | NNACCEL_PROT_WRITE | NNACCEL_PROT_SYNC |
 				    NNACCEL_PROT_FORMATTED | NNACCEL_PROT_DEVICE) ||
 		    (grant->prot & NNACCEL_PROT_DEVICE && c->head->kind != NNACCEL_DO_EXECUTE))
-			return bad(err, "protection of a grant");
+			return bad(err, "wrong protection of a grant");
 		if (grant->length == 0 || grant->length > INT64_MAX / 2)
-			return bad(err, "length of a grant");
+			return bad(err, "wrong length of a grant");
 		num_formats += grant->prot & NNACCEL_PROT_FORMATTED ? 1 : 0;
 	}
 	if (c->head->num_formats != num_formats)
-		return bad(err, "number of formats");
+		return bad(err, "wrong number of formats");
 	for (uint32_t i = 0; i < num_formats; i++)
 		if (!c->formats[i].num_planes || c->formats[i].num_planes > NNACCEL_MAX_PLANES)
-			return bad(err, "planes of a format");
+			return bad(err, "wrong number of planes of a format");
 	return NN_OK;
 }
 
@@ -66,13 +66,13 @@ static enum nn_status check_arg(const struct command *c, const struct nnaccel_ar
 	const struct nnaccel_grant *grant;
 
 	if (arg->flags & ~(uint32_t)(NNACCEL_ARG_NO_VALUE | NNACCEL_ARG_BUFFER))
-		return bad(err, "flags of an argument");
+		return bad(err, "unknown flags of an argument");
 	if (arg->rank > NNACCEL_MAX_RANK)
-		return bad(err, "rank of an argument");
+		return bad(err, "wrong rank of an argument");
 	if (arg->flags & NNACCEL_ARG_NO_VALUE)
 		return NN_OK;
 	if (arg->pool >= c->head->num_grants)
-		return bad(err, "pool of an argument");
+		return bad(err, "unknown pool of an argument");
 	grant = &c->grants[arg->pool];
 	if (arg->offset > grant->length || arg->length > grant->length - arg->offset)
 		return bad(err, "an argument lies outside its pool");
@@ -106,7 +106,7 @@ static enum nn_status check_buffer(const struct command *c, struct nn_error *err
 		return bad(err, "a buffer without a role");
 	for (uint32_t i = 0; i < c->head->num_roles; i++)
 		if (c->roles[i].kind > NNACCEL_ROLE_OUTPUT)
-			return bad(err, "kind of a role");
+			return bad(err, "unknown kind of a role");
 	return NN_OK;
 }
 
@@ -117,7 +117,7 @@ static enum nn_status check_wire(const struct command *c, struct nn_error *err)
 	if (head->num_grants == 0)
 		return bad(err, "a model without a wire form");
 	if (head->wire_length > NNACCEL_MAX_WIRE)
-		return bad(err, "length of a wire form");
+		return bad(err, "wrong length of a wire form");
 	if (head->wire_offset > c->grants[0].length ||
 	    head->wire_length > c->grants[0].length - head->wire_offset)
 		return bad(err, "a wire form lies outside its pool");
@@ -136,9 +136,9 @@ static enum nn_status check_copy(const struct command *c, uint32_t to, struct nn
 		return bad(err, "a copy must name two memories");
 	if (!head->wire_length || head->wire_length > c->grants[0].length ||
 	    head->wire_length > c->grants[1].length)
-		return bad(err, "length of a copy");
+		return bad(err, "wrong length of a copy");
 	if (!(c->grants[to].prot & NNACCEL_PROT_WRITE))
-		return bad(err, "protection of a copy");
+		return bad(err, "wrong protection of a copy");
 	return NN_OK;
 }
 
@@ -151,7 +151,7 @@ static enum nn_status check_parts(const struct command *c, bool are_written, str
 
 	if (head->num_inputs > NNACCEL_MAX_CACHE_PARTS ||
 	    head->num_outputs > NNACCEL_MAX_CACHE_PARTS || !(head->num_inputs + head->num_outputs))
-		return bad(err, "number of parts");
+		return bad(err, "wrong number of parts");
 	for (uint32_t i = 0; i < head->num_inputs + head->num_outputs; i++) {
 		const struct nnaccel_arg *arg = &c->inputs[i];
 		enum nn_status status = check_arg(c, arg, are_written, err);
@@ -161,13 +161,13 @@ static enum nn_status check_parts(const struct command *c, bool are_written, str
 		if (arg->flags & NNACCEL_ARG_NO_VALUE)
 			continue;
 		if (arg->flags || arg->pool != used++)
-			return bad(err, "grant of a part");
+			return bad(err, "unknown grant of a part");
 		if (i < head->num_inputs && arg->length > NNACCEL_MAX_WIRE - model_bytes)
-			return bad(err, "length of a part");
+			return bad(err, "wrong length of a part");
 		if (i < head->num_inputs)
 			model_bytes += arg->length;
 	}
-	return used == head->num_grants ? NN_OK : bad(err, "number of parts");
+	return used == head->num_grants ? NN_OK : bad(err, "wrong number of parts");
 }
 
 enum nn_status command_parse(const void *buffer, size_t size, struct command *c,

@@ -243,7 +243,7 @@ enum nn_status models_supported(struct models *models, const struct command *com
 	actual = loaded->model->subgraphs[0].num_operations;
 	if (actual != num_operations)
 		status = nn_fail(err, NN_INVALID_ARGUMENT,
-				 "the model has %u operations, %zu were asked about",
+				 "the model has %u operations, the query is for %zu",
 				 actual, num_operations);
 	else
 		status = models->engine->supported(models->engine, loaded->model, supported,

@@ -235,7 +235,8 @@ static enum nn_status save(struct models *models, const struct command *command,
 	if (!sizes[0])
 		memset(sizes, 0, (head->num_inputs + head->num_outputs) * sizeof(*sizes));
 	else if (!fits(command, sizes))
-		status = nn_fail(err, NN_OUTPUT_INSUFFICIENT_SIZE, "the parts do not fit");
+		status = nn_fail(err, NN_OUTPUT_INSUFFICIENT_SIZE,
+				 "the buffers for a saved model are too small");
 	else if (head->num_grants)
 		status = write_parts(models, command, &image, err);
 	engine->end_save(engine, &image);
@@ -253,7 +254,7 @@ enum nn_status models_save(struct models *models, const struct command *command,
 		return status;
 	loaded = models_get(models, command->head->model, &form);
 	if (!loaded)
-		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
+		return nn_fail(err, NN_GENERAL_FAILURE, "the client has no such model");
 	status = save(models, command, loaded, form, sizes, err);
 	models_put(models, loaded, form);
 	return status;

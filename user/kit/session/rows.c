@@ -81,8 +81,8 @@ static enum nn_status place_arg(const struct memory_args *a, uint32_t index, str
 		return NN_OK;
 	m = a->pools[from->pool];
 	if (mapping_is_formatted(m) && (from->offset || from->length))
-		return nn_fail(err, NN_INVALID_ARGUMENT, "argument %u is a part of an image",
-			       index);
+		return nn_fail(err, NN_INVALID_ARGUMENT,
+			       "argument %u is a part of an image, must be whole", index);
 	if (from->offset > m->length || from->length > m->length - from->offset)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "argument %u lies outside its pool",
 			       index);

@@ -316,7 +316,7 @@ static enum nn_status job_begin(struct server *server, const struct command *com
 
 	job->loaded = models_get(&server->models, head->model, &job->form);
 	if (!job->loaded)
-		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
+		return nn_fail(err, NN_GENERAL_FAILURE, "the client has no such model");
 	reason.message[0] = '\0';
 	if (!job_alloc(job, head, answer))
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
@@ -639,7 +639,7 @@ static void check_written(const struct server *server, struct answer *answer)
 		return;
 	answer->payload_size = 0;
 	answer->status = nn_fail(&answer->err, NN_GENERAL_FAILURE,
-				 "another call of this client's took too long: it is ended");
+				 "the client's session ends: another of its calls took too long");
 }
 
 /*

@@ -116,9 +116,9 @@ static bool receive_session(void)
 	if (n <= 0)
 		return false;
 	if (fd < 0)
-		fail("no session in the broker's message");
+		fail("the broker's message has no session");
 	if (fd != WORKER_SESSION_FD)
-		fail("the session has an unexpected number");
+		fail("the session's file has an unexpected number");
 	return true;
 }
 
