@@ -46,7 +46,7 @@ static int check_type(struct checking *c)
 
 	if (!a->type) {
 		if (operand_is_dynamic(&c->operand) && !may_be_dynamic(a))
-			return refuse(c, "the model leaves its shape open, and no type tells it");
+			return refuse(c, "its shape is unknown: set it by a type");
 		return ANEURALNETWORKS_NO_ERROR;
 	}
 	result = operand_from_type(a->type, &given, c->err);
@@ -66,10 +66,10 @@ static int check_type(struct checking *c)
 	c->operand.rank = given.rank;
 	memcpy(c->operand.dims, given.dims, sizeof(c->operand.dims));
 	if (operand_is_dynamic(&c->operand) && !may_be_dynamic(a))
-		return refuse(c, "the type leaves its shape open");
+		return refuse(c, "the type must have a known shape");
 	if (nn_operand_size(&c->operand, &i))
 		return ANEURALNETWORKS_NO_ERROR;
-	return refuse(c, "of more than 4 GiB");
+	return refuse(c, "its size exceeds 4 GiB");
 }
 
 static int check_length(const struct checking *c)
@@ -79,7 +79,7 @@ static int check_length(const struct checking *c)
 
 	if (!size || length == size || (c->execution->padded && length > size))
 		return ANEURALNETWORKS_NO_ERROR;
-	return rt_fail(c->err, ANEURALNETWORKS_BAD_DATA, "%s %d (%s): %zu bytes, not %u",
+	return rt_fail(c->err, ANEURALNETWORKS_BAD_DATA, "%s %d (%s): %zu bytes, needs %u",
 		       c->argument->output ? "output" : "input", c->argument->index,
 		       nn_type_name(c->operand.type), length, size);
 }
@@ -93,7 +93,7 @@ static int check_part(const struct checking *c)
 	const struct argument *a = c->argument;
 
 	if (a->length > UINT32_MAX)
-		return refuse(c, "a length of more than 4 GiB");
+		return refuse(c, "the length exceeds 4 GiB");
 	if (!a->memory)
 		return ANEURALNETWORKS_NO_ERROR;
 	if (a->memory->domain)
@@ -118,8 +118,9 @@ static int check_image(const struct checking *c)
 	if (!size || size == a->memory->size)
 		return ANEURALNETWORKS_NO_ERROR;
 	return rt_fail(c->err, ANEURALNETWORKS_BAD_DATA,
-		       "%s %d (%s): an image of %zu bytes, not %u", a->output ? "output" : "input",
-		       a->index, nn_type_name(c->operand.type), a->memory->size, size);
+		       "%s %d (%s): the image has %zu bytes, needs %u",
+		       a->output ? "output" : "input", a->index, nn_type_name(c->operand.type),
+		       a->memory->size, size);
 }
 
 static int check_size(const struct checking *c)
@@ -131,7 +132,7 @@ static int check_size(const struct checking *c)
 	if (a->memory && memory_is_image(a->memory))
 		return check_image(c);
 	if (!a->length)
-		return refuse(c, "a length of 0");
+		return refuse(c, "the length must not be 0");
 	return check_length(c);
 }
 

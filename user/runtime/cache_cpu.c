@@ -111,7 +111,7 @@ static enum nn_status open_files(const struct nna_cache *cache, bool writes,
 {
 	if (cache->num_model_files != 1 || cache->num_data_files != 1)
 		return nn_fail(err, NN_INVALID_ARGUMENT, "cache: %u model and %u data files, "
-			       "1 and 1 are needed", cache->num_model_files,
+			       "must be 1 and 1", cache->num_model_files,
 			       cache->num_data_files);
 	return nna_cache_files_open(cache, writes, files, err);
 }
@@ -181,11 +181,12 @@ static enum nn_status read_model(const struct nna_cache_files *files, void **mod
 	if (read_all(files->fds[MODEL], "model", *model, 0, files->sizes[MODEL], err))
 		return NN_GENERAL_FAILURE;
 	if (files->sizes[MODEL] < sizeof(h))
-		return nn_fail(err, NN_GENERAL_FAILURE, "cache: a model file of %" PRIu64 " bytes",
-			       files->sizes[MODEL]);
+		return nn_fail(err, NN_GENERAL_FAILURE,
+			       "cache: wrong model file of %" PRIu64 " bytes", files->sizes[MODEL]);
 	memcpy(&h, *model, sizeof(h));
 	if (h.magic != MAGIC)
-		return nn_fail(err, NN_GENERAL_FAILURE, "cache: not a model file of this device");
+		return nn_fail(err, NN_GENERAL_FAILURE,
+			       "cache: the model file belongs to another device or build");
 	if (h.data_size != files->sizes[DATA])
 		return nn_fail(err, NN_GENERAL_FAILURE, "cache: the data file has %" PRIu64
 			       " bytes, not %" PRIu64, files->sizes[DATA], h.data_size);

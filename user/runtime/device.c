@@ -215,7 +215,7 @@ int device_check_list(const ANeuralNetworksDevice *const *devices, uint32_t coun
 			;
 		if (k == num_ours)
 			return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
-				       "device %u of the list is none of ours", i);
+				       "device %u of the list does not exist", i);
 		for (k = 0; k < i; k++)
 			if (devices[k] == devices[i])
 				return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
@@ -238,7 +238,7 @@ int ANeuralNetworks_getDevice(uint32_t devIndex, ANeuralNetworksDevice **device)
 	/* Applications never write to a device, because all functions take const devices. */
 	*device = (ANeuralNetworksDevice *)device_at(devIndex);
 	if (!*device)
-		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "device %u of %u", devIndex,
+		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "device %u must be below %u", devIndex,
 				 device_count());
 	return ANEURALNETWORKS_NO_ERROR;
 }

@@ -83,7 +83,7 @@ int domain_allocate(const ANeuralNetworksMemoryDesc *desc, struct memory_domain 
 		result = add_steps(&users, &desc->roles[i], err);
 	if (result == ANEURALNETWORKS_NO_ERROR && (users.several || !users.device))
 		result = rt_fail(err, ANEURALNETWORKS_OP_FAILED,
-				 "the description's roles are of %s device",
+				 "the description's roles must have one device, have %s",
 				 users.several ? "more than one" : "no");
 	if (result == ANEURALNETWORKS_NO_ERROR && users.device->ops->allocate)
 		result = users.device->ops->allocate(users.device, users.roles, users.count,

@@ -133,7 +133,7 @@ static int wait_event(ANeuralNetworksEvent *event, struct nn_error *err)
 	}
 	if (is_of_parent(event))
 		return rt_fail(err, ANEURALNETWORKS_BAD_STATE,
-			       "the event is of the parent of this process");
+			       "the event was made before a fork()");
 	pthread_mutex_lock(&event->lock);
 	while (!event->has_ended)
 		pthread_cond_wait(&event->ended, &event->lock);
@@ -255,8 +255,8 @@ int event_start_execution(ANeuralNetworksExecution *execution,
 		*event = NULL;
 		drop_job(job);
 		execution_abandon(execution, ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT);
-		return rt_fail(err, ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT, "no thread: %s",
-			       strerror(error));
+		return rt_fail(err, ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT,
+			       "cannot make a thread: %s", strerror(error));
 	}
 	return ANEURALNETWORKS_NO_ERROR;
 }

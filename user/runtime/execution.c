@@ -73,7 +73,7 @@ void ANeuralNetworksExecution_free(ANeuralNetworksExecution *execution)
 	if (!execution)
 		return;
 	if (look(execution) == EXECUTION_STARTED) {
-		nna_log(NNA_LOG_ERROR, "%s: ignored, the execution runs", __func__);
+		nna_log(NNA_LOG_ERROR, "%s: ignored, because the execution runs", __func__);
 		return;
 	}
 	event_put(execution->event);
@@ -301,7 +301,7 @@ int ANeuralNetworksExecution_burstCompute(ANeuralNetworksExecution *execution,
 	RT_NOT_NULL(execution, burst);
 	if (burst->compilation != execution->compilation)
 		return rt_refuse(ANEURALNETWORKS_BAD_DATA,
-				 "the burst is of another compilation than the execution");
+				 "the burst belongs to another compilation");
 	if (!burst_try_lock(burst))
 		return rt_refuse(ANEURALNETWORKS_BAD_STATE, "the burst is busy");
 	result = RT_CALL(compute(execution, burst, &err));
@@ -371,7 +371,8 @@ int ANeuralNetworksExecution_startComputeWithDependencies(
 	*event = NULL;
 	RT_NOT_NULL(execution);
 	if (!dependencies && num_dependencies)
-		return rt_refuse(ANEURALNETWORKS_UNEXPECTED_NULL, "%u dependencies at NULL",
+		return rt_refuse(ANEURALNETWORKS_UNEXPECTED_NULL,
+				 "%u dependencies, their pointer is NULL",
 				 num_dependencies);
 	for (i = 0; i < num_dependencies; i++)
 		if (!dependencies[i])
@@ -394,7 +395,7 @@ static int find_shape(const ANeuralNetworksExecution *execution, int32_t index,
 		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "the execution failed: %s",
 			       rt_result_name(execution->result));
 	if (index < 0 || (uint32_t)index >= execution->num_outputs)
-		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "output %d of %u", index,
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "output %d must be below %u", index,
 			       execution->num_outputs);
 	*shape = &execution->shapes[index];
 	return ANEURALNETWORKS_NO_ERROR;
@@ -451,14 +452,14 @@ static int get_duration(const ANeuralNetworksExecution *execution, int32_t code,
 
 	if (code < ANEURALNETWORKS_DURATION_ON_HARDWARE ||
 	    code > ANEURALNETWORKS_FENCED_DURATION_IN_DRIVER)
-		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "duration code %d", code);
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "unknown duration code %d", code);
 	if (look(execution) != EXECUTION_FINISHED)
 		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "the execution has not ended");
 	if (execution->result != ANEURALNETWORKS_NO_ERROR)
 		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "the execution failed: %s",
 			       rt_result_name(execution->result));
 	if (!execution->measure)
-		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "no time was asked for");
+		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "setMeasureTiming was not called");
 	us = code == ANEURALNETWORKS_DURATION_IN_DRIVER ? execution->in_driver_us :
 	     code == ANEURALNETWORKS_FENCED_DURATION_IN_DRIVER ? execution->fenced_in_driver_us :
 								 execution->on_device_us;

@@ -201,7 +201,7 @@ int extension_check_type(int32_t type, struct nn_error *err)
 			       "type 0x%x is of an extension that no device has", type);
 	if (!nn_type_info_of(type))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
-			       "type %d, which the extension %s does not have", type & 0xffff,
+			       "type %d does not exist in extension %s", type & 0xffff,
 			       extension->name);
 	return check_admitted(err);
 }
@@ -254,12 +254,12 @@ static int set_data(ANeuralNetworksModel *model, int32_t index, const void *data
 	if (model->finished || model->invalid)
 		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "the model is finished or invalid");
 	if (index < 0 || (uint32_t)index >= model->num_operands)
-		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "operand %d of %u", index,
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "operand %d must be below %u", index,
 			       model->num_operands);
 	operand = &model->operands[index];
 	if (!operand_is_extension(operand->type))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
-			       "operand %d (%s): %zu bytes for what is not of an extension's type",
+			       "operand %d (%s) has no extension type, but %zu bytes are set",
 			       index, nn_type_name(operand->type), length);
 	if (!data) {
 		operand->extra = (struct nn_extra){ .kind = NN_EXTRA_NONE };

@@ -111,7 +111,7 @@ int hardware_begin(const ANeuralNetworksMemory *memory, bool write, uint8_t **da
 	error = nna_hardware_buffer_lock(hardware->buffer, usage, planes);
 	if (error)
 		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE,
-			       "a hardware buffer cannot be reached: %s", strerror(-error));
+			       "a hardware buffer cannot be mapped: %s", strerror(-error));
 	*data = planes[0];
 	if (is_dense(layout))
 		return ANEURALNETWORKS_NO_ERROR;

@@ -140,7 +140,7 @@ int ANeuralNetworksMemory_createFromFd(size_t size, int protect, int fd, size_t 
 	RT_NOT_NULL(memory);
 	*memory = NULL;
 	if (!size)
-		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "a memory of 0 bytes");
+		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "the memory must not have 0 bytes");
 	if (fd < 0)
 		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "fd %d", fd);
 	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -189,14 +189,15 @@ static int map(ANeuralNetworksMemory *memory, struct nn_error *err)
 	void *base;
 
 	if (__builtin_add_overflow(memory->offset, memory->size, &end))
-		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE, "offset %zu of %zu bytes",
-			       memory->offset, memory->size);
+		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE,
+			       "offset %zu is too large for %zu bytes", memory->offset,
+			       memory->size);
 	/*
 	 * Pages beyond the end of a file can be mapped, but accesses to the pages would fail.
 	 */
 	if (!fstat(memory->fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size < end)
 		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE,
-			       "a memory that ends at byte %zu of a file of %lld", end,
+			       "the memory ends at byte %zu, the file has %lld bytes", end,
 			       (long long)st.st_size);
 	base = mmap(NULL, memory->size, memory->prot, MAP_SHARED, memory->fd, memory->offset);
 	if (base == MAP_FAILED)
@@ -243,7 +244,7 @@ static int sync_dmabuf(const ANeuralNetworksMemory *memory, uint64_t flags, stru
 	while (ioctl(memory->fd, DMA_BUF_IOCTL_SYNC, &sync))
 		if (errno != EINTR && errno != EAGAIN)
 			return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE,
-				       "a dma-buf cannot be reached: its driver says: %s",
+				       "a dma-buf cannot be accessed: its driver reports: %s",
 				       strerror(errno));
 	return ANEURALNETWORKS_NO_ERROR;
 }
@@ -358,7 +359,7 @@ int memory_check_range(const ANeuralNetworksMemory *memory, size_t offset, size_
 		       struct nn_error *err)
 {
 	if (!length && !offset)
-		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "no length of a memory's part");
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "the part's length must not be 0");
 	if (offset > memory->size || length > memory->size - offset)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "%zu bytes at offset %zu end beyond a memory of %zu", length,

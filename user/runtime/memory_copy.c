@@ -169,7 +169,7 @@ static int copy_bytes(const struct contents *source, const struct contents *dest
 			       "the bytes of an image cannot be copied to or from a memory");
 	if (source->size != destination->size)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
-			       "%zu bytes are copied to a memory of %zu", source->size,
+			       "cannot copy %zu bytes to a memory of %zu", source->size,
 			       destination->size);
 	if (from_device && to_device)
 		return copy_through_host(source, destination, err);

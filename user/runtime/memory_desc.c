@@ -82,7 +82,7 @@ static int merge_role(const ANeuralNetworksMemoryDesc *desc, const struct memory
 
 	if (desc->num_roles && !nn_operand_same_type(&desc->operand, operand))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
-			       "%s is of another type, scale or zero point than the role before",
+			       "%s has another type, scale or zero point than earlier roles",
 			       nn_type_name(operand->type));
 	*merged = *operand;
 	if (!nn_operand_merge_dims(merged, desc->operand.rank, desc->operand.dims))
@@ -144,14 +144,14 @@ static int set_dimensions(ANeuralNetworksMemoryDesc *desc, uint32_t rank, const 
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
 	if (rank > NN_MAX_RANK)
-		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "rank %u, more than %d", rank,
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "rank %u must be at most %d", rank,
 			       NN_MAX_RANK);
 	/* Assume a tensor if dimensions are set before the first role determines the type. */
 	if (!desc->num_roles)
 		merged.type = NN_TENSOR_QUANT8_ASYMM;
 	if (!nn_operand_merge_dims(&merged, rank, dims))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
-			       "%u dimensions that do not agree with those of the description",
+			       "%u dimensions do not fit those of the description",
 			       rank);
 	desc->operand.rank = merged.rank;
 	memcpy(desc->operand.dims, merged.dims, sizeof(merged.dims));
@@ -163,7 +163,8 @@ int ANeuralNetworksMemoryDesc_setDimensions(ANeuralNetworksMemoryDesc *desc, uin
 {
 	RT_NOT_NULL(desc);
 	if (!dimensions && rank)
-		return rt_refuse(ANEURALNETWORKS_UNEXPECTED_NULL, "%u dimensions at NULL", rank);
+		return rt_refuse(ANEURALNETWORKS_UNEXPECTED_NULL,
+				 "%u dimensions, their pointer is NULL", rank);
 	return RT_CALL(set_dimensions(desc, rank, dimensions, &err));
 }
 
@@ -240,10 +241,10 @@ static int make_memory(const ANeuralNetworksMemoryDesc *desc, struct memory_doma
 	if (domain->buffer)
 		return memory_create_on_device(size, domain, memory, err);
 	if (result != ANEURALNETWORKS_NO_ERROR)
-		nna_log(NNA_LOG_WARN, "shared memory in the place of a device's: %s", reason.message);
+		nna_log(NNA_LOG_WARN, "shared memory replaces a device's: %s", reason.message);
 	if (!size)
 		return rt_fail(err, ANEURALNETWORKS_OP_FAILED,
-			       "the description leaves the size of its %s open",
+			       "the size of the description's %s is unknown",
 			       nn_type_name(desc->operand.type));
 	for (uint32_t i = 0; i < desc->num_roles && !device; i++)
 		device = partition_sharer(&desc->roles[i].compilation->partition);
@@ -303,7 +304,7 @@ int memory_check_role(const ANeuralNetworksMemory *memory,
 		;
 	if (i == domain->num_roles)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
-			       "%s %u is no role that the memory was made for",
+			       "%s %u is not a role of the memory's description",
 			       output ? "output" : "input", index);
 	if (!memory_may_hold(memory, operand->rank, operand->dims))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,

@@ -143,7 +143,7 @@ static int find_operand(ANeuralNetworksModel *model, int32_t index, struct nn_op
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
 	if (index < 0 || (uint32_t)index >= model->num_operands)
-		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "operand %d of %u", index,
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "operand %d must be below %u", index,
 			       model->num_operands);
 	*operand = &model->operands[index];
 	return ANEURALNETWORKS_NO_ERROR;
@@ -170,7 +170,7 @@ static int check_length(const struct nn_operand *operand, int32_t index, size_t 
 			       name);
 	if (length != size)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
-			       "operand %d (%s): a value of %zu bytes, not %u", index, name,
+			       "operand %d (%s): the value has %zu bytes, needs %u", index, name,
 			       length, size);
 	return ANEURALNETWORKS_NO_ERROR;
 }
@@ -263,7 +263,7 @@ static int set_value_from_memory(ANeuralNetworksModel *model, int32_t index,
 		return result;
 	if (memory->domain)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
-			       "operand %d: a memory made from a description is no constant",
+			       "operand %d: memory of a description cannot be a constant",
 			       index);
 	if (memory_is_image(memory))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
@@ -329,7 +329,7 @@ static int check_channels(const struct nn_operand *operand, int32_t index,
 			       nn_type_name(operand->type));
 	if (params->channelDim >= operand->rank)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
-			       "operand %d: channel dimension %u of rank %u", index,
+			       "operand %d: channel dimension %u must be below rank %u", index,
 			       params->channelDim, operand->rank);
 	if (!params->scales || !params->scaleCount ||
 	    params->scaleCount != operand->dims[params->channelDim])
@@ -382,7 +382,7 @@ static int check_indices(const ANeuralNetworksModel *model, const char *what, ui
 	for (i = 0; i < count; i++)
 		if (list[i] >= model->num_operands)
 			return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
-				       "%s %u is operand %u of %u", what, i, list[i],
+				       "%s %u is operand %u, must be below %u", what, i, list[i],
 				       model->num_operands);
 	return ANEURALNETWORKS_NO_ERROR;
 }

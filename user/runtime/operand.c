@@ -64,11 +64,11 @@ static int check_shape(const ANeuralNetworksOperandType *type, struct nn_error *
 
 	if (!type->dimensionCount != !type->dimensions)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
-			       "%s with %u dimensions and %s pointer to them", name,
+			       "%s has %u dimensions and %s pointer to them", name,
 			       type->dimensionCount, type->dimensions ? "a" : "no");
 	if (!nn_type_info_of(type->type)->is_tensor && type->dimensionCount)
-		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "scalar %s with %u dimensions",
-			       name, type->dimensionCount);
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+			       "scalar %s cannot have %u dimensions", name, type->dimensionCount);
 	if (type->dimensionCount > NN_MAX_RANK)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "%s of rank %u, more than %d are not supported", name,
@@ -106,7 +106,7 @@ int operand_from_type(const ANeuralNetworksOperandType *type, struct nn_operand 
 	operand->scale = type->scale;
 	operand->zero_point = type->zeroPoint;
 	if (!nn_operand_size(operand, &size))
-		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "%s of more than 4 GiB",
+		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "%s exceeds 4 GiB",
 			       nn_type_name(type->type));
 	return ANEURALNETWORKS_NO_ERROR;
 }

@@ -616,7 +616,7 @@ static void test_indices(void **state)
 	 * would free the first slot's memory during the request.
 	 */
 	assert_int_equal(run_slots(AGAIN(SECOND), SECOND), NNACCEL_STATUS_INVALID_ARGUMENT);
-	assert_non_null(strstr(scratch->err.message, "cannot both be there"));
+	assert_non_null(strstr(scratch->err.message, "cannot both be used"));
 	/* A request may name one slot twice. */
 	assert_int_equal(run_slots(SECOND, SECOND), NNACCEL_STATUS_NONE);
 }
