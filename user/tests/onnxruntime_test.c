@@ -360,6 +360,58 @@ static void test_usual_parts(void **unused)
 	unload(factory);
 }
 
+/*
+ * A shape that the second of two parts needs is computed in the second part. If both parts need the
+ * shape, ONNX Runtime computes the shape, and the nodes that reshape.
+ */
+static void test_shape_of_other_part(void **unused)
+{
+	static float ones[16];
+	static const struct OrtValue value = { { ONNX_FLOAT, 2, { 4, 4 } }, ones, sizeof(ones) };
+	static const struct OrtValueInfo weight = { "w", { ONNX_FLOAT, 2, { 4, 4 } }, &value, false };
+	static const struct OrtValueInfo shape = { "s", { ONNX_INT64, 1, { 2 } }, NULL, false };
+	static const struct OrtValueInfo v[] = {
+		{ "v0", { ONNX_FLOAT, 2, { -1, 4 } }, NULL, false },
+		{ "v1", { ONNX_FLOAT, 2, { -1, 4 } }, NULL, false },
+		{ "v2", { ONNX_FLOAT, 2, { -1, 4 } }, NULL, false },
+		{ "v3", { ONNX_FLOAT, 2, { -1, 4 } }, NULL, false },
+		{ "v4", { ONNX_FLOAT, 2, { -1, -1 } }, NULL, true },
+		{ "v5", { ONNX_FLOAT, 2, { -1, -1 } }, NULL, true },
+	};
+	static const struct OrtNode nodes[] = {
+		{ .op = "MatMul", .version = 13, .in = { &v[0], &weight }, .out = { &v[1] }, .in_count = 2,
+		  .out_count = 1 },
+		{ .op = "Shape", .version = 15, .in = { &v[1] }, .out = { &shape }, .in_count = 1,
+		  .out_count = 1 },
+		{ .op = "Tan", .version = 7, .in = { &v[1] }, .out = { &v[2] }, .in_count = 1,
+		  .out_count = 1 },
+		{ .op = "MatMul", .version = 13, .in = { &v[2], &weight }, .out = { &v[3] }, .in_count = 2,
+		  .out_count = 1 },
+		{ .op = "Reshape", .version = 14, .in = { &v[3], &shape }, .out = { &v[4] },
+		  .in_count = 2, .out_count = 1 },
+		{ .op = "Reshape", .version = 14, .in = { &v[1], &shape }, .out = { &v[5] },
+		  .in_count = 2, .out_count = 1 },
+	};
+	struct OrtGraph graph = { { &nodes[0], &nodes[1], &nodes[2], &nodes[3], &nodes[4], &nodes[5] },
+				  { &v[0] }, { &v[4], &v[5] }, 0, 1, 0 };
+	struct ort_ep_factory *factory = load();
+
+	(void)unused;
+	for (size_t outputs = 1; outputs <= 2; outputs++) {
+		struct ort_ep *ep = provider(factory, "ep.nn.min_work", "0");
+		struct OrtEpGraphSupportInfo info = { .count = 0 };
+
+		graph.out_count = outputs;
+		graph.node_count = 4 + outputs;
+		assert_null(ep->GetCapability((OrtEp *)ep, &graph, &info));
+		assert_int_equal(info.count, 2);
+		assert_int_equal(info.counts[0], 1);
+		assert_int_equal(info.counts[1], outputs == 1 ? 3 : 1);
+		release(factory, ep);
+	}
+	unload(factory);
+}
+
 /* A node of the tested graph computes weights that are larger than all constants of the graph. */
 static void test_made_weights(void **unused)
 {
@@ -1655,6 +1707,7 @@ int main(void)
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_capability),
 		cmocka_unit_test(test_report),
+		cmocka_unit_test(test_shape_of_other_part),
 		cmocka_unit_test(test_made_weights),
 		cmocka_unit_test(test_refused_operation),
 		cmocka_unit_test(test_usual_work),

@@ -17,6 +17,7 @@
 struct cost {
 	bool can;
 	bool computes;			/* true: the node's translation has operations */
+	bool folds;			/* true: an output is a constant, once shapes are known */
 	bool dequantises;		/* compilation converts the node's weights to float32 */
 	uint64_t work;
 };
@@ -197,6 +198,9 @@ static bool try_nodes(const struct graph *graph, const struct devices *devices, 
 		if (can)
 			can = asked(&b, from, devices, &constants, reason, sizeof(reason));
 		costs[i].computes = b.operation_count > from;
+		costs[i].folds = false;
+		for (uint32_t k = 0; can && k < node->out_count; k++)
+			costs[i].folds |= node->out[k] != NO_VALUE && t->values[node->out[k]].data;
 		costs[i].work = t->l.work;
 		costs[i].dequantises = can && t->dynamic[i].part == LAST &&
 				       !has_own(&t->l);
@@ -236,21 +240,65 @@ static void depths(const struct graph *graph, const struct cost *costs, int32_t 
 	}
 }
 
-/*
- * Moves a DequantizeLinear to the part of its consumer, which can then read the 8-bit tensor
- * directly.
- */
-static void sink_dequantisers(const struct graph *graph, const struct cost *costs, int32_t *depth)
+enum { NO_CONSUMER = -2, SEVERAL = -1 };
+
+/* Returns the depth of all consumers of two values; SEVERAL if it is not the same. */
+static int32_t same_depth(int32_t a, int32_t b)
 {
+	return a == NO_CONSUMER || a == b ? b : b == NO_CONSUMER ? a : SEVERAL;
+}
+
+/*
+ * Moves a DequantizeLinear to the part of its consumers, which can then read the 8-bit tensor
+ * directly. Moves a node whose output is a constant, too, because a part knows only constants that
+ * its own nodes compute. Returns false if memory runs out.
+ */
+static bool sink(const struct graph *graph, const struct cost *costs, int32_t *depth)
+{
+	/* the depth of each value's consumers; SEVERAL if ONNX Runtime is a consumer */
+	int32_t *of = malloc((graph->value_count + 1) * sizeof(*of));
+
+	if (!of)
+		return false;
+	for (uint32_t i = 0; i < graph->value_count; i++)
+		of[i] = graph->values[i].is_output ? SEVERAL : NO_CONSUMER;
 	for (uint32_t i = graph->node_count; i--;) {
 		const struct node *node = &graph->nodes[i];
-		const struct value *out = node->out_count && node->out[0] != NO_VALUE ?
-					  &graph->values[node->out[0]] : NULL;
+		int32_t wanted = NO_CONSUMER;
 
-		if (costs[i].can && out && !strcmp(node->op, "DequantizeLinear") &&
-		    out->consumers == 1 && !out->is_output && costs[out->consumer->index].can)
-			depth[i] = depth[out->consumer->index];
+		for (uint32_t k = 0; k < node->out_count; k++)
+			if (node->out[k] != NO_VALUE)
+				wanted = same_depth(wanted, of[node->out[k]]);
+		if (wanted >= 0 && costs[i].can && (costs[i].folds || is_op(node, "DequantizeLinear")))
+			depth[i] = wanted;
+		for (uint32_t k = 0; k < node->in_count; k++)
+			if (node->in[k] != NO_VALUE)
+				of[node->in[k]] = same_depth(of[node->in[k]], costs[i].can ? depth[i] : SEVERAL);
 	}
+	free(of);
+	return true;
+}
+
+/*
+ * Rejects nodes whose output is a constant that another part uses, because the other part would not
+ * know the constant. Returns whether it has rejected a node.
+ */
+static bool reject_shared(const struct graph *graph, struct cost *costs, const int32_t *depth, char **why)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < graph->node_count; i++)
+		for (uint32_t k = 0; costs[i].can && k < graph->nodes[i].in_count; k++) {
+			const struct node *from = producer_of(graph, graph->nodes[i].in[k]);
+
+			if (!from || !costs[from->index].can || !costs[from->index].folds ||
+			    depth[from->index] == depth[i])
+				continue;
+			costs[from->index].can = false;
+			why[from->index] = strdup("several parts need its constant output");
+			any = true;
+		}
+	return any;
 }
 
 struct part {
@@ -359,19 +407,14 @@ static void choose(const struct graph *graph, const struct options *options,
 	}
 }
 
-/* Returns the number of nodes that are claimed; -1 if memory runs out. */
-static int64_t try_all(const struct graph *graph, const struct devices *devices, int first,
-		       struct cost *costs, char **why)
+/* Tries the nodes that are not rejected. Returns the number of claimed nodes; -1 if memory runs out. */
+static int64_t try_claimed(const struct graph *graph, const struct devices *devices, int first,
+			   struct cost *costs, char **why)
 {
 	const int rounds = has_unknown(graph) ? ROUNDS : 1;
 	bool again = false;
 	int64_t count = 0;
 
-	for (uint32_t i = 0; i < graph->node_count; i++) {
-		costs[i] = (struct cost){ .can = true };
-		free(why[i]);
-		why[i] = NULL;
-	}
 	for (int round = 0; round < rounds; round = again ? 0 : round + 1) {
 		again = false;
 		if (!try_nodes(graph, devices, first + round, costs, why, &again))
@@ -380,6 +423,17 @@ static int64_t try_all(const struct graph *graph, const struct devices *devices,
 	for (uint32_t i = 0; i < graph->node_count; i++)
 		count += costs[i].can;
 	return count;
+}
+
+static int64_t try_all(const struct graph *graph, const struct devices *devices, int first,
+		       struct cost *costs, char **why)
+{
+	for (uint32_t i = 0; i < graph->node_count; i++) {
+		costs[i] = (struct cost){ .can = true };
+		free(why[i]);
+		why[i] = NULL;
+	}
+	return try_claimed(graph, devices, first, costs, why);
 }
 
 /*
@@ -401,6 +455,25 @@ static int try_sizes(const struct graph *graph, const struct devices *devices, s
 	return try_all(graph, devices, 0, costs, why) < 0 ? -1 : 0;
 }
 
+/* Chooses the nodes, and a depth for each. Returns what try_sizes() returns. */
+static int choose_nodes(const struct graph *graph, const struct devices *devices, struct cost *costs,
+			int32_t *depth, char **why)
+{
+	const int round = try_sizes(graph, devices, costs, why);
+
+	if (round < 0)
+		return -1;
+	for (;;) {
+		depths(graph, costs, depth);
+		if (!sink(graph, costs, depth))
+			return -1;
+		if (!reject_shared(graph, costs, depth, why))
+			return round;
+		if (try_claimed(graph, devices, round, costs, why) < 0)
+			return -1;
+	}
+}
+
 bool partition(const struct graph *graph, const struct options *options,
 	       const struct devices *devices, struct partitions *partitions)
 {
@@ -414,7 +487,7 @@ bool partition(const struct graph *graph, const struct options *options,
 	partitions->of = calloc(graph->node_count + 1, sizeof(*partitions->of));
 	partitions->why = calloc(graph->node_count + 1, sizeof(*partitions->why));
 	if (costs && partitions->of && partitions->why)
-		round = try_sizes(graph, devices, costs, partitions->why);
+		round = choose_nodes(graph, devices, costs, partitions->of, partitions->why);
 	for (uint32_t i = 0; round >= 0 && i < graph->node_count; i++)
 		if (!costs[i].can)
 			say(options->verbosity, 1, "%s %s is left to ONNX Runtime: %s",
@@ -422,8 +495,6 @@ bool partition(const struct graph *graph, const struct options *options,
 			    *graph->nodes[i].name ? graph->nodes[i].name : "(unnamed)",
 			    partitions->why[i]);
 	if (round >= 0) {
-		depths(graph, costs, partitions->of);
-		sink_dequantisers(graph, costs, partitions->of);
 		for (uint32_t i = 0; i < graph->node_count; i++) {
 			if (!costs[i].can)
 				partitions->of[i] = -1;

@@ -280,6 +280,27 @@ def test_cut(device):
         raise ValueError("differs")
 
 
+def test_cut_shape(device):
+    """a shape that a model computes in one part is known in another part, or is left with its consumers"""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1]),
+             helper.make_node("Shape", ["a"], ["s"]),
+             helper.make_node("Gather", ["s", "two"], ["h"]),
+             helper.make_node("Add", ["h", "less"], ["end"]),
+             helper.make_node("Tan", ["a"], ["t"]),
+             helper.make_node("Conv", ["t", "v"], ["c"]),
+             helper.make_node("Slice", ["c", "zero", "end", "two"], ["y"])]
+    constants = {"w": floats(8, 8, 3, 3) / 1000, "v": floats(8, 8, 3, 3), "zero": np.array([0], np.int64),
+                 "two": np.array([2], np.int64), "less": np.array([-8], np.int64)}
+    both = nodes + [helper.make_node("Slice", ["a", "zero", "end", "two"], ["z"])]
+    for made, outputs, where in ((nodes, ["y"], (2, 3)), (both, ["y", "z"], (2, 6))):
+        content = model(made, [("x", 1, [1, 8, "H", "W"])], [(o, 1, None) for o in outputs], constants)
+        tried = session(content, device, {"min_work": "0"}, profile=True)
+        x = {"x": floats(1, 8, 32, 32)}
+        agree(tried.run(None, x), session(content, None).run(None, x), most=1e-4)
+        if (found := placed(tried.end_profiling())) != where:
+            raise ValueError(f"{found}, not {where}")
+
+
 def test_integers(device):
     """int64 is int32 inside, and what does not fit is an error"""
     nodes = [helper.make_node("Gather", ["x", "i"], ["y"], axis=1),
