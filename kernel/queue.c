@@ -141,7 +141,7 @@ void nnaccel_end_put(struct nnaccel_end *end)
 }
 
 /*
- * Starts the command's waits with indices below @end. Returns true if none of these waits is
+ * Starts the command's waits with indices below @end. Returns true if no wait with such an index is
  * pending. If waits are pending, the last wait to end queues the command's work @ready.
  */
 static bool nnaccel_command_arm(struct nnaccel_command *cmd, u32 end)

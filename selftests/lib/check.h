@@ -78,8 +78,8 @@ int check_fd_0(int fd, unsigned long request, const void *good, size_t size, siz
 /**
  * check_numbers() - Checks that calls with the number of no ioctl of the file fail with ENOTTY
  *
- * Tests each ioctl number with each direction and size. Also ioctls that work only on files of
- * another kind than @kind must fail.
+ * Tests each ioctl number with each direction and size. Ioctls that work only on files of another
+ * kind than @kind must also fail with ENOTTY.
  */
 int check_numbers(int fd, enum file_kind kind);
 

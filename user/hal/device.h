@@ -81,8 +81,8 @@ void nna_device_put(struct nna_device *device);
 bool nna_device_is_ours(const struct nna_device *device);
 
 /*
- * Counts a new worker. The caller calls nna_device_expect_worker() before any call that may give
- * the device a new worker.
+ * If the device has no worker, counts the new worker that the caller's next call may start. The
+ * caller calls nna_device_expect_worker() before any call that may start a worker.
  */
 void nna_device_expect_worker(struct nna_device *device);
 

@@ -47,8 +47,8 @@ static int add_file(AHardwareBuffer *b, uint32_t plane)
 	if (end > b->files[i].size)
 		b->files[i].size = end;
 	/*
-	 * Measure only dma-bufs by a seek. A seek in a regular file would move the offset that the
-	 * file shares with the application's descriptor.
+	 * Find the size of a file by lseek() only for dma-bufs: in a regular file, lseek() would
+	 * move the offset that the descriptor shares with the application's descriptor.
 	 */
 	size = S_ISREG(new.st_mode) ? new.st_size : lseek(b->files[i].fd, 0, SEEK_END);
 	return size < 0 || (uint64_t)size < end ? -EINVAL : 0;

@@ -39,7 +39,8 @@ struct hardware_format {
 	uint32_t fourcc;		/* DRM_FORMAT_; 0: BLOB */
 	uint32_t num_planes;
 	uint8_t pixel_bytes;		/* bytes of a pixel in the first plane */
-	uint8_t multiple_x, multiple_y;	/* divisors of width and height */
+	/* an image's width and height must be multiples of these numbers */
+	uint8_t multiple_x, multiple_y;
 	uint8_t chroma_bytes;		/* bytes of two adjacent pixels in planes 1 and 2 */
 	bool cr_first;			/* Cr comes before Cb */
 };

@@ -315,8 +315,8 @@ uint32_t nn_tensor_product(const struct nn_tensor *t, uint32_t from, uint32_t to
 
 /*
  * The functions nn_run_int(), nn_run_bool() and nn_run_float() return the value of a scalar input
- * of type BOOL (as 0 or 1), INT32, FLOAT32 or FLOAT16. Each of these functions returns `otherwise`
- * if input `index` does not exist or is omitted.
+ * of type BOOL (as 0 or 1), INT32, FLOAT32 or FLOAT16. If input `index` does not exist or is
+ * omitted, nn_run_int(), nn_run_bool() and nn_run_float() return `otherwise`.
  */
 int32_t nn_run_int(const struct nn_run *r, uint32_t index, int32_t otherwise);
 bool nn_run_bool(const struct nn_run *r, uint32_t index, bool otherwise);

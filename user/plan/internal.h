@@ -64,7 +64,7 @@ struct run {
 	uint64_t loop_timeout_ns;
 	const struct nn_attributes *attributes;
 	struct nn_times *times;	/* receives times of the main subgraph's operations, or NULL */
-	struct heap *heap;		/* provides all memory of this execution */
+	struct heap *heap;		/* heap from which the execution allocates all its memory */
 	struct nn_error *err;
 };
 

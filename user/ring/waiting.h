@@ -32,7 +32,7 @@ struct nn_waiter {
 	bool held_up;		/* this thread lost its CPU during the current wait */
 	/* number of future waits that only sleep, so that other threads get the CPU */
 	uint32_t yields;
-	/* Value that `yields` gets when other threads want the CPU the next time. */
+	/* The next time that other threads want the CPU, `yields` is set to `next_yields`. */
 	uint32_t next_yields;
 };
 

@@ -31,7 +31,8 @@ struct request_arg {
 	uint8_t *pointer;
 	uint64_t offset;
 	uint64_t length;
-	uint32_t rank;				/* 0: as in the model */
+	/* rank of the argument; 0: `dims` is unused, and the argument has the model's dimensions */
+	uint32_t rank;
 	uint32_t dims[NN_MAX_RANK];
 	bool omitted;
 };

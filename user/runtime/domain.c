@@ -15,7 +15,8 @@
 
 /* The steps that read or write the operands to which a memory description's roles refer. */
 struct users {
-	const ANeuralNetworksDevice *device;	/* device of the added steps, or NULL */
+	/* device of the step that was added last; NULL if no step was added */
+	const ANeuralNetworksDevice *device;
 	bool several;				/* devices */
 	uint32_t count;
 	struct prepared_role *roles;

@@ -42,8 +42,8 @@ int trace_watches;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * Output of the trace. `lock` protects all fields of the output except `path`, which does not
- * change.
+ * The trace's file and the text that is not written yet. `lock` protects all fields except `path`,
+ * which does not change.
  */
 static struct {
 	char path[PATH_MAX];		/* In the path, "%p" stands for the process's number */

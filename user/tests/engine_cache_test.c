@@ -364,8 +364,8 @@ static void prepare_victim(void)
 }
 
 /*
- * Checks that the index is either unchanged or has the new hash instead of the oldest hash. Also
- * checks that the index can still be used.
+ * Checks that the index can still be used, and that the index is either unchanged or has the new
+ * hash instead of the oldest hash.
  */
 static void check_survival(bool acknowledged)
 {

@@ -753,7 +753,8 @@ static void test_no_memory(void **state)
 
 	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_DATA, &limit), 0);
-	none = (struct rlimit){ PAGE, limit.rlim_max };	/* a limit of 0 would mean no limit */
+	/* not 0, because RLIMIT_DATA of 0 would not limit memory */
+	none = (struct rlimit){ PAGE, limit.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_DATA, &none), 0);
 	large = scratch_create(LARGE);
 	assert_int_equal(setrlimit(RLIMIT_DATA, &limit), 0);

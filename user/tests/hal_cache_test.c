@@ -44,7 +44,8 @@
 #define ROUNDS		how_often(6, PROCESSES)
 #define FLIPS		how_often(300, 8)
 #define CHAIN		1000	/* number of operations of the large model */
-#define BIT_STEP	how_often(1, 151)	/* odd distance between two flipped bits */
+/* distance between two flipped bits of a cache entry; always odd */
+#define BIT_STEP	how_often(1, 151)
 #define SAMPLE		how_often(1000, 15)	/* number of flipped bits in the large entry */
 /* minimum life in seconds of a keeper that is replaced at once after its death */
 #define KEEPER_LIFE_S	11

@@ -462,7 +462,8 @@ static void test_outputs_grow(void **state)
 		enum nn_status status;
 		unsigned int allocs;	/* number of allocated buffers, with the first buffer */
 	} cases[] = {
-		{ 512, NN_OUTPUT_INSUFFICIENT_SIZE, 1 },	/* output fits into first buffer */
+		/* the output fits into the first buffer */
+		{ 512, NN_OUTPUT_INSUFFICIENT_SIZE, 1 },
 		{ 513, NN_OK, 2 }, { 1000, NN_OK, 2 },
 	};
 

@@ -151,7 +151,8 @@ enum nn_status __wrap_nna_engine_store_put(const void *key, size_t key_size, con
 /* ---- A client's memory ---- */
 
 static struct {
-	struct nna_engine_region region;	/* base NULL: arguments are copies of images */
+	/* the client's memory; if `base` is NULL, arguments are copies of images */
+	struct nna_engine_region region;
 	int file;				/* dma-buf of the region, or -1 */
 } client = { .file = -1 };
 

@@ -470,7 +470,8 @@ static bool add_concatenation(void)
 
 /*
  * Adds two operations on one tensor, and an operation that joins their results along the first axis
- * or a new axis. A plan can join these results without a copy.
+ * or a new axis. A plan can place the joined results next to each other, so that the joining
+ * operation copies nothing.
  */
 static bool add_join(void)
 {

@@ -4,8 +4,8 @@
  * cell of this file consists only of products and sigmoids, and an SVDF layer only of products.
  * XNNPACK of 2022 has neither a product of two tensors nor the mean of a row, so attention
  * multiplies by constants, and a mean is a product with a column. The networks of this file have no
- * transposes. Because of these omissions and replacements, XNNPACK seems a little faster than with
- * complete networks.
+ * transposes. XNNPACK seems a little faster than with complete networks, because this file omits
+ * and replaces operations.
  */
 #include "sequence.h"
 #include "subject.h"

@@ -219,8 +219,9 @@ static bool try_nodes(const struct graph *graph, const struct devices *devices, 
 }
 
 /*
- * Computes a depth for each node. The depth grows by one from a claimed node to a consumer that is
- * not claimed. All paths between two claimed nodes of the same depth contain only claimed nodes.
+ * Computes a depth for each node, so that nodes of equal depth can form a part. The depth grows by
+ * one from a claimed node to a consumer that is not claimed. All paths between two claimed nodes of
+ * the same depth contain only claimed nodes.
  */
 static void depths(const struct graph *graph, const struct cost *costs, int32_t *depth)
 {

@@ -94,8 +94,8 @@ static void found(struct lowering *t, uint32_t value, float scale, int32_t zero)
 }
 
 /*
- * Sets the scale of embeddings. ONNX Runtime's quantiser dequantises embeddings only after nodes
- * that move elements.
+ * Sets the scale of the values from which Gather and Transpose nodes compute `value`. ONNX
+ * Runtime's quantiser dequantises embeddings only after such nodes.
  */
 static void found_before(struct lowering *t, uint32_t value, float scale, int32_t zero)
 {

@@ -19,7 +19,8 @@ struct place {
 /* A tensor whose value determines the shape of another tensor in a deferred partition. */
 struct pin {
 	int tensor;
-	int allocation;			/* allocation type before deferred_pin() */
+	/* the tensor's allocation type before deferred_pin() changed the type */
+	int allocation;
 };
 
 struct kernel {

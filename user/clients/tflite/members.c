@@ -123,10 +123,10 @@ int invoke_early(struct tfl_context *context, struct tfl_node *node, node_functi
 }
 
 /*
- * Makes room for more tensors. When TensorFlow Lite itself calls a node, it first reserves room for
- * new tensors. If a kernel adds more tensors than reserved, the list moves, although the kernel may
- * still use pointers into the list. The function make_room() adds tensors until TensorFlow Lite has
- * moved the list of tensors and reserved new room.
+ * Makes room in TensorFlow Lite's list of tensors. When TensorFlow Lite itself calls a node, it
+ * first reserves room for new tensors. If a kernel adds more tensors than reserved, the list moves,
+ * although the kernel may still use pointers into the list. The function make_room() adds tensors
+ * until TensorFlow Lite has moved the list of tensors and reserved new room.
  */
 static bool make_room(struct tfl_context *context, size_t *from)
 {

@@ -43,7 +43,8 @@ static bool read_limit(const char *path, uint64_t *bytes, uint64_t *number)
 		if (end == text)
 			*bytes = CLIENT_MEMORY_ALL;	/* the file memory.max contains "max" */
 		else if (!*bytes)
-			*bytes = 1;			/* set_memory() treats 0 as no limit */
+			/* 1 instead of 0, because set_memory() treats 0 as no limit */
+			*bytes = 1;
 	}
 	if (folder >= 0)
 		close(folder);

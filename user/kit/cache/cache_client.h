@@ -60,7 +60,8 @@ struct cache_entry {
 	 * same key
 	 */
 	bool is_own;
-	size_t model_size, data_size;	/* data_size is a multiple of BLOB_PAGE */
+	/* sizes of the parts; data_size is a multiple of BLOB_PAGE */
+	size_t model_size, data_size;
 	/* Writes the entry's data part, followed by the model part, to `bytes`. */
 	void (*write)(const struct cache_entry *entry, char *bytes);
 };

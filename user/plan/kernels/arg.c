@@ -15,7 +15,7 @@
 #include "plan/kernels/unroll.h"
 
 #define ROWS NN_SQUARE		/* rows that are searched together */
-#define FOURS (ROWS / 4)	/* vectors of floats for ROWS rows */
+#define FOURS (ROWS / 4)	/* number of vectors of four floats for ROWS rows */
 #define MAX_BYTES 256		/* largest axis whose indices fit in bytes */
 
 struct arg {

@@ -199,9 +199,9 @@ static inline ALWAYS_INLINE TARGET size_t edge_f32(const struct nn_depthwise_f32
 }
 
 /*
- * Calls edge_f32() if the window has EDGE_F32 or CORNER_F32 taps inside the image. Otherwise
- * computes nothing and returns `c`. The window's columns [first, first + taps) are inside the
- * image.
+ * Calls edge_f32() if the window has EDGE_F32 or CORNER_F32 taps inside the image. With any other
+ * number of taps, small_f32() computes nothing and returns `c`. The window's columns from `first`
+ * to first + taps - 1 are inside the image.
  */
 static TARGET size_t small_f32(const struct nn_depthwise_f32 *d, size_t x, size_t first,
 			       size_t taps, size_t c)

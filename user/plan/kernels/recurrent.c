@@ -98,7 +98,8 @@ void nn_recurrent_pack(const struct nn_run *r, const struct nn_ready *ready,
 /* The arrays of one execution in its scratch memory. */
 struct work {
 	float *products;		/* products of the inputs: [chunk, batch, gates, units] */
-	float *more;			/* like `products`, but for the auxiliary input */
+	/* products of the auxiliary inputs: [chunk, batch, gates, units] */
+	float *more;
 	float *gates;			/* [batch, gates, units] */
 	float *hidden[2];		/* [batch, outputs] */
 };
@@ -152,7 +153,7 @@ void nn_combine_f32(const struct nn_isa *isa, enum nn_binary operation, const fl
 struct product {
 	const struct nn_isa *isa;
 	const struct nn_recurrent *l;
-	struct nn_gemm_f32 gemm;	/* the product for the first gate */
+	struct nn_gemm_f32 gemm;	/* the product with the first gate's weights */
 	size_t panels_size;		/* floats in the packed weights of one gate */
 	uint32_t blocks;		/* number of blocks of each gate */
 	size_t block_columns;

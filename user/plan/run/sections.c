@@ -42,7 +42,8 @@
 struct shaped {
 	struct nn_model model;
 	struct nn_subgraph subgraph;
-	struct nn_plan *plan;		/* NULL if the model could not be compiled */
+	/* the model's plan; NULL if the model could not be compiled */
+	struct nn_plan *plan;
 	struct nn_plan_memory memory;	/* the plan's memory, without shared weights */
 	_Atomic(uint64_t) bytes;	/* bytes that the last count_bytes() added for the plan */
 	struct nn_operand operands[];

@@ -21,7 +21,8 @@ void weights_free(struct weights *weights);
  * `size` must not be 0.
  */
 void *weights_alloc(size_t size);
-void weights_release(void *packed, size_t size); /* frees unshared weights; NULL is allowed */
+/* Frees packed weights that were not given to weights_share(); accepts NULL. */
+void weights_release(void *packed, size_t size);
 
 /*
  * Gives packed weights to the store, which then owns the weights. Returns `packed`, or equal
