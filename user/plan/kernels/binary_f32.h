@@ -60,7 +60,10 @@ static inline ALWAYS_INLINE TARGET void row_of_f32(enum nn_binary operation, boo
 	const VF low = SPLAT(b->low), high = SPLAT(b->high);
 	const VF x = SPLAT(*from_a), y = SPLAT(*from_b);
 	const bool clamps = operation != NN_BINARY_MAX && operation != NN_BINARY_MIN;
-	/* Copy the fields to local variables, which stores of results cannot change. */
+	/*
+	 * Copy the fields to local variables, so that compilers need not reload the fields after
+	 * each store of a result.
+	 */
 	const size_t count = b->count;
 	NUM *out = b->out;
 

@@ -70,7 +70,10 @@ static inline ALWAYS_INLINE TARGET void row_of_q8(enum nn_binary operation, bool
 						  const struct nn_binary_q8 *given,
 						  const struct factors_q8 *f, size_t row)
 {
-	/* Copy *given to a local variable, which stores of results cannot change. */
+	/*
+	 * Copy *given to a local variable, so that compilers need not reload its members after each
+	 * store of a result.
+	 */
 	const struct nn_binary_q8 b = *given;
 	const uint8_t *from_a = b.a + row * b.a_stride, *from_b = b.b + row * b.b_stride;
 	uint8_t *out = b.out + row * b.count;

@@ -42,7 +42,10 @@ static bool may_be_zero(struct lowering *t)
  */
 void floor_div_op(struct lowering *t)
 {
-	/* For example, -9.9 / -3.3 is just below 3 in double precision, and 3 in float32. */
+	/*
+	 * Rejects float32, whose quotients the NNAPI would round before rounding down: -9.9 / -3.3
+	 * is just below 3 in double precision, but 3 in float32.
+	 */
 	if (!is_type(t, in(t, 0), NN(TENSOR_INT32)))
 		refuse(t, "TensorFlow Lite divides float32 in double precision");
 	else if (may_be_zero(t))
