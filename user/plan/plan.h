@@ -190,8 +190,9 @@ enum nn_plan_stage nn_plan_stage(const struct nn_plan *plan);
 
 /*
  * Creates the threads that all plans of this process share: one thread for each CPU except the
- * caller's. A process that may not create threads later must call this function first. If the
- * process does not call this function, the first plan that needs threads creates the threads.
+ * caller's. Without a call of nn_plan_start_threads(), the first plan that needs threads creates
+ * the threads, so a process that may not create threads later must call nn_plan_start_threads()
+ * first.
  */
 void nn_plan_start_threads(void);
 

@@ -144,7 +144,7 @@ static inline enum nn_status oc_check(struct op_case *c)
 }
 
 /*
- * Checks the operation and infers its shapes. The caller must end the run `r` that this function
+ * Checks the operation and infers its shapes. The caller must end the run `r` that oc_infer()
  * begins.
  */
 static inline enum nn_status oc_infer(struct op_case *c, struct nn_run *r)

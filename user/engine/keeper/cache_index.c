@@ -168,8 +168,8 @@ static int ask(sqlite3 *db, const char *query, char **answer)
 }
 
 /*
- * Sets *same to true if a query yields `expected`. Returns SQLITE_OK, or an error without a valid
- * *same.
+ * Sets *same to true if a query yields `expected`. Returns SQLITE_OK, or an error; after an error,
+ * the value of *same is not valid.
  */
 static int answers(sqlite3 *db, const char *query, const char *expected, bool *same)
 {

@@ -104,8 +104,8 @@ struct nna_engine_plugin_run {
 };
 
 /*
- * Fills in all fields of *to from the model's operand *from, except the value. The arrays to which
- * *to points belong to the model. Before a run, the engine sets value, value_size, and the known
+ * Fills in all fields of *to from the model's operand *from, except the value. The filled structure
+ * points to arrays of the model. Before a run, the engine sets value, value_size, and the known
  * rank and dimensions of *to. The engine aligns the value to the largest power of two that divides
  * the element size. Scalars and the tensors of descriptor->value_inputs must lie in memory that the
  * client cannot write during the run.
