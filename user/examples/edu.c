@@ -130,7 +130,7 @@ static void count(const ANeuralNetworksDevice *device)
 	for (uint32_t i = 0; i < NUMBERS; i++) {
 		expected *= i ? i : 1;
 		printf("%u! = %" PRIu32 "\n", i, values[i]);
-		check(values[i] == expected, "that is wrong");
+		check(values[i] == expected, "the result is wrong");
 	}
 	ANeuralNetworksCompilation_free(compilation);
 }
@@ -190,7 +190,7 @@ static void move_image(const ANeuralNetworksDevice *device)
 	     "set the output");
 	must(ANeuralNetworksExecution_compute(execution), "move the image");
 	show(to);
-	check(!memcmp(from, to, IMAGE), "the image is another one");
+	check(!memcmp(from, to, IMAGE), "the moved image differs");
 	printf("an image of %d bytes was moved by the device\n", IMAGE);
 	ANeuralNetworksExecution_free(execution);
 	ANeuralNetworksCompilation_free(compilation);

@@ -140,7 +140,7 @@ static enum nn_status batch(struct nna_prepared_model *prepared, struct nna_memo
 	int error = io_uring_queue_init(BATCH, &ring, 0);
 
 	if (error)
-		return fail(err, "no ring", error);
+		return fail(err, "cannot make an io_uring", error);
 	for (int i = 0; !status && i < BATCH; i++) {
 		data[i * 3 * COUNT] = (float)i;
 		data[(i * 3 + 1) * COUNT] = 10;

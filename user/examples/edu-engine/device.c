@@ -201,7 +201,7 @@ static bool map_registers(struct edu *edu)
 	void *regs;
 
 	if (ioctl(edu->device, VFIO_DEVICE_GET_REGION_INFO, &region))
-		return fail("no registers");
+		return fail("cannot find the registers");
 	regs = mmap(NULL, region.size, PROT_READ | PROT_WRITE, MAP_SHARED, edu->device,
 		    (off_t)region.offset);
 	if (regs == MAP_FAILED)
@@ -210,7 +210,7 @@ static bool map_registers(struct edu *edu)
 	edu->regs_size = region.size;
 	region.index = VFIO_PCI_CONFIG_REGION_INDEX;
 	if (ioctl(edu->device, VFIO_DEVICE_GET_REGION_INFO, &region))
-		return fail("no configuration space");
+		return fail("cannot find the configuration space");
 	edu->config = region.offset;
 	return true;
 }
@@ -230,7 +230,7 @@ static bool set_interrupt(struct edu *edu)
 	memcpy(arg, &set, sizeof(set));
 	memcpy(arg + sizeof(set), &edu->irq, sizeof(edu->irq));
 	if (edu->irq < 0 || ioctl(edu->device, VFIO_DEVICE_SET_IRQS, arg))
-		return fail("cannot have its interrupts");
+		return fail("cannot get its interrupts");
 	return true;
 }
 
@@ -262,10 +262,10 @@ bool edu_open(struct edu *edu, const char *address)
 	if (!map_registers(edu) || !set_interrupt(edu))
 		return false;
 	if ((get32(edu, REG_ID) & ID_MASK) != ID) {
-		fprintf(stderr, "edu: that is another device\n");
+		fprintf(stderr, "edu: the device is not an edu\n");
 		return false;
 	}
-	return edu_set_master(edu, true) || fail("no bus mastering");
+	return edu_set_master(edu, true) || fail("cannot enable bus mastering");
 }
 
 void edu_close(struct edu *edu)

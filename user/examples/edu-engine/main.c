@@ -162,7 +162,8 @@ static enum nn_status run_step(struct nna_engine_execution *execution, struct nn
 		return nn_fail(err, NN_INVALID_ARGUMENT, "an argument is omitted");
 	if (!nn_operand_merge_dims(&shape, in->rank, in->dims) || !nn_operand_size(&shape, &size) ||
 	    !nn_operand_is_specified(&shape) || in->length != size)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "shape or size of input %u", step->input);
+		return nn_fail(err, NN_INVALID_ARGUMENT, "wrong shape or size of input %u",
+			       step->input);
 	*told = (struct nn_output_shape){ .rank = shape.rank, .sufficient = out->length >= size };
 	memcpy(told->dims, shape.dims, sizeof(told->dims));
 	if (!told->sufficient)
@@ -182,7 +183,7 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 
 	(void)engine;
 	if (e->num_inputs != model->num_inputs || e->num_outputs != model->num_outputs)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "number of arguments");
+		return nn_fail(err, NN_INVALID_ARGUMENT, "wrong number of arguments");
 	for (uint32_t i = 0; i < model->num_steps && !status; i++)
 		status = run_step(execution, e, &model->steps[i], err);
 	e->shapes_known = !status || status == NN_OUTPUT_INSUFFICIENT_SIZE;

@@ -84,7 +84,7 @@ enum nn_status edu_model_make(const struct nn_model *from, struct edu_model **mo
 		if (make_step(from, &main->operations[i], &m->steps[i]))
 			continue;
 		free(m);
-		return nn_fail(err, NN_INVALID_ARGUMENT, "operation %u (code %d) is not one of "
+		return nn_fail(err, NN_INVALID_ARGUMENT, "operation %u (code %d) is not in "
 			       EDU_NAME, i, main->operations[i].type);
 	}
 	*model = m;

@@ -188,7 +188,7 @@ static enum nn_status take_args(const struct nn_subgraph *main, struct nn_execut
 	enum nn_status status = NN_OK;
 
 	if (e->num_inputs != main->num_inputs || e->num_outputs != main->num_outputs)
-		return nn_fail(err, NN_INVALID_ARGUMENT, "another number of arguments");
+		return nn_fail(err, NN_INVALID_ARGUMENT, "wrong number of arguments");
 	for (uint32_t i = 0; i < e->num_inputs + e->num_outputs; i++) {
 		bool is_output = i >= e->num_inputs;
 		uint32_t n = is_output ? i - e->num_inputs : i, size = 0;
@@ -207,7 +207,8 @@ static enum nn_status take_args(const struct nn_subgraph *main, struct nn_execut
 		memcpy(e->shapes[n].dims, known.dims, sizeof(known.dims));
 		e->shapes[n].sufficient = arg->length >= size;
 		if (arg->length < size)
-			status = nn_fail(err, NN_OUTPUT_INSUFFICIENT_SIZE, "output %u is short", n);
+			status = nn_fail(err, NN_OUTPUT_INSUFFICIENT_SIZE, "output %u is too small",
+					 n);
 	}
 	e->shapes_known = e->shapes;
 	return status;

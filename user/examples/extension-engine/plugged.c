@@ -30,7 +30,7 @@ static const struct nna_engine_plugin_operation *find(const struct nn_model *mod
 	const struct nna_engine_plugin_operation *found = nna_engine_plugin_operation_of(of->type);
 
 	if (!found)
-		nn_fail(err, NN_INVALID_ARGUMENT, "operation 0x%x belongs to no plug-in",
+		nn_fail(err, NN_INVALID_ARGUMENT, "no plug-in has operation 0x%x",
 			(unsigned int)of->type);
 	else if (nna_engine_plugin_check(found, model->subgraphs[0].operands, of, err))
 		found = NULL;
@@ -231,7 +231,8 @@ static enum nn_status give_outputs(struct run *r)
 		if (fits)
 			memcpy(e->outputs[i].data, x->value, x->value_size);
 		else
-			status = nn_fail(r->err, NN_OUTPUT_INSUFFICIENT_SIZE, "output %u is short", i);
+			status = nn_fail(r->err, NN_OUTPUT_INSUFFICIENT_SIZE,
+					 "output %u is too small", i);
 	}
 	e->shapes_known = e->shapes;
 	return status;
@@ -253,7 +254,7 @@ static enum nn_status run_all(struct run *r)
 
 	if (r->execution->num_inputs != main->num_inputs ||
 	    r->execution->num_outputs != main->num_outputs)
-		return nn_fail(r->err, NN_INVALID_ARGUMENT, "another number of arguments");
+		return nn_fail(r->err, NN_INVALID_ARGUMENT, "wrong number of arguments");
 	for (uint32_t i = 0; i < main->num_operands && !status; i++) {
 		nna_engine_plugin_operand(&main->operands[i], &r->values[i]);
 		status = take_constant(r, i);
