@@ -201,7 +201,7 @@ static void test_refusals(void **unused)
 		      "start it, or name its folder by --state\n");
 	assert_prints("--state /nonexistent size", 1,
 		      "nnaccel cache: /nonexistent: No such file or directory\n");
-	assert_prints("--uid 0 show", 2, "nnaccel cache: --uid is for clear; see nnaccel cache --help\n");
+	assert_prints("--uid 0 show", 2, "nnaccel cache: --uid is only for the action clear; see nnaccel cache --help\n");
 	assert_prints("nothing", 2, "nnaccel cache: no action 'nothing' (there are show, size, "
 		      "check, clear); see nnaccel cache --help\n");
 	write_file("index.db", "no database at all, however long it is", 38);

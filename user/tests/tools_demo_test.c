@@ -681,7 +681,7 @@ static void test_camera_fails(void **state)
 		int skip;
 		const char *reason;
 	} cases[] = {
-		{ VIDIOC_QUERYCAP, 1, "camera: none of the driver vivid (modprobe vivid), and no --video" },
+		{ VIDIOC_QUERYCAP, 1, "camera: no camera of the driver vivid: modprobe vivid, or give --video" },
 		{ VIDIOC_S_FMT, 0, "camera: format: Input/output error" },
 		{ VIDIOC_REQBUFS, 0, "camera: buffers: Input/output error" },
 		{ VIDIOC_EXPBUF, 3, "camera: export of a buffer: Input/output error" },
@@ -713,8 +713,9 @@ static void test_camera_fails(void **state)
 	 */
 	for (int i = 0; i < 6; i++) {
 		static const char *const reasons[] = {
-			"it has no frames of NV12", "3 buffers instead of 4", "none of the driver vivid",
-			"none of the driver vivid", "no frame within 10 s", "the camera numbers no frames",
+			"it cannot give frames in NV12", "gave 3 buffers, needs 4",
+			"no camera of the driver vivid", "no camera of the driver vivid",
+			"no frame within 10 s", "the camera does not number its frames",
 		};
 
 		set_up_camera(state);

@@ -641,7 +641,7 @@ static void test_bench_failures(void **state)
 		{ KILLED, true, 0, "first result of the CPU: the process ended with status 0x9" },
 		{ CALLER, false, 0, "told to fail at 0" },
 		{ CALLER, true, 0, "told to fail at 0" },
-		{ CALLER_KILLED, true, 0, "1 clients of 1 threads: a client ended" },
+		{ CALLER_KILLED, true, 0, "1 clients of 1 threads: a client ended too early" },
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {

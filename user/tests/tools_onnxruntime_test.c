@@ -613,7 +613,7 @@ static struct runtime *opened(void)
 
 static void test_preparing(void **state)
 {
-#define NO_TENSOR(number) "input " #number " is no tensor that can be made up"
+#define NO_TENSOR(number) "no numbers can be generated for input " #number
 	static const struct shape not_a_tensor[] = { { ONNX_INT8, 1, { 4 } }, { .type = ONNX_NONE } };
 	static const struct shape of_strings[] = { { ONNX_STRING, 1, { 4 } }, { ONNX_INT8, 1, { 4 } } };
 	static const struct shape deep[] = { { ONNX_INT8, MAX_RANK + 1, { 1 } }, { ONNX_INT8, 1, { 4 } } };

@@ -1086,18 +1086,18 @@ static void test_cdi(void **state)
 	    machine.line = "updates/dkms/other.ko:"), \
 	  "problem  module       not loaded, and not built") \
 	X("no module: engine node", machine.module.is_there = false, \
-	  "note     engine node  not looked at: there is no module\n") \
+	  "note     engine node  not checked: there is no module\n") \
 	X("no device", machine.device.is_there = false, \
 	  "problem  device       /dev/nnaccel: No such file or directory\n" \
 	  "                      -> it comes with its engine: sudo systemctl start nnacceld\n") \
 	X("no device nor module", machine.device.is_there = machine.module.is_there = false, \
 	  "                      -> it comes with the module and its engine\n") \
 	X("no device: engine", machine.device.is_there = false, \
-	  "note     engine       not looked at: the device cannot be used\n" \
-	  "note     worker       not looked at: there is no engine\n" \
+	  "note     engine       not checked: the device cannot be used\n" \
+	  "note     worker       not checked: there is no engine\n" \
 	  "ok       limits       1024 open files\n") \
 	X("a file", machine.device.mode = S_IFREG | 0600, \
-	  "problem  device       /dev/nnaccel is no device\n" \
+	  "problem  device       /dev/nnaccel is not a device\n" \
 	  "                      -> remove it, and load the module again\n") \
 	X("device", (void)0, "ok       device       /dev/nnaccel, mode 660, group render\n") \
 	X("unknown group", machine.device.gid = 5, \
@@ -1118,7 +1118,7 @@ static void test_cdi(void **state)
 	X("a group that does not help", (machine.device.is_open = false, machine.account_has_group = true, \
 	    machine.session_has_group = true), "-> run: sudo usermod -aG render ada, then") \
 	X("no interface of a device that does not open", machine.device.is_open = false, \
-	  "note     interface    not looked at: the device cannot be opened\n") \
+	  "note     interface    not checked: the device cannot be opened\n") \
 	X("an older module", machine.abi = NNACCEL_ABI_VERSION - 1, \
 	  "problem  interface    the module is older: it has version 1, the libraries 2\n" \
 	  "                      -> install nnaccel-dkms " NNACCEL_VERSION ", and boot\n") \
@@ -1126,7 +1126,7 @@ static void test_cdi(void **state)
 	  "problem  interface    the libraries are older: they have version 2, the module 3\n" \
 	  "                      -> upgrade nnacceld, nnaccel-tools and the libraries to the module's") \
 	X("older libraries: engine", machine.abi = NNACCEL_ABI_VERSION + 1, \
-	  "note     engine       not looked at: the device cannot be used\n") \
+	  "note     engine       not checked: the device cannot be used\n") \
 	X("another device", machine.abi = 0, \
 	  "problem  interface    /dev/nnaccel: Inappropriate ioctl for device\n" \
 	  "                      -> name a device of the module by --device\n") \

@@ -98,7 +98,7 @@ static void test_kinds(void **state)
 		assert_ptr_equal(runtime_open(path, NULL, error), files[i].kind ? &opened : NULL);
 		assert_ptr_equal(opened.kind, files[i].kind);
 		if (!files[i].kind && files[i].text[0])
-			assert_non_null(strstr(error, "is no model of ONNX (.onnx, .ort) or TensorFlow Lite (.tflite)"));
+			assert_non_null(strstr(error, "is not a model of ONNX (.onnx, .ort) or TensorFlow Lite (.tflite)"));
 		close(fd);
 	}
 	snprintf(expected, sizeof(expected), "%s: the file is empty", path);
@@ -189,10 +189,10 @@ static void test_fill(void **state)
 	inputs[1].type = RUNTIME_OTHER;
 	assert_int_equal(runtime_size(RUNTIME_OTHER), 0);
 	assert_false(runtime_fill(&opened, 7, error));
-	assert_string_equal(error, "input 1 has a type that cannot be made up");
+	assert_string_equal(error, "no numbers can be generated for the type of input 1");
 	inputs[0].data = NULL;
 	assert_false(runtime_fill(&opened, 7, error));
-	assert_string_equal(error, "input 0 has a type that cannot be made up");
+	assert_string_equal(error, "no numbers can be generated for the type of input 0");
 }
 
 static void test_libraries(void **state)
@@ -212,7 +212,7 @@ static void test_libraries(void **state)
 	assert_null(runtime_load("/wanted.so", some, "package", error));
 	assert_int_equal(strncmp(error, "/wanted.so: ", 12), 0);
 	assert_null(runtime_load(NULL, none, "package", error));
-	assert_string_equal(error, "the model's runtime is not there: install package, or name its "
+	assert_string_equal(error, "the model's runtime was not found: install package, or name its "
 			    "library by --runtime");
 	assert_true(runtime_plugin("libneuralnetworks.so", path, error));
 	assert_string_equal(strrchr(path, '/'), "/libneuralnetworks.so");

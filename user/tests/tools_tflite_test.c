@@ -300,7 +300,7 @@ static void test_failures(void **state)
 {
 #define NO_INTERFACE "the library lacks the C interface of TensorFlow Lite, which the model needs"
 #define NOT_LOADED "TensorFlow Lite " VERSION " cannot load m.tflite"
-#define NO_DELEGATE "/plugins/" PLUGIN " is no delegate"
+#define NO_DELEGATE "/plugins/" PLUGIN " is not a delegate"
 	static const struct {
 		const char *fails, *lacks, *error;
 	} cases[] = {

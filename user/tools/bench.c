@@ -401,7 +401,7 @@ static bool measure_rate(const struct bench *b, enum side side, unsigned int c, 
 	while (wait(NULL) > 0)
 		;
 	if ((r->failed || r->ready < clients * threads) && !r->error[0])
-		snprintf(r->error, sizeof(r->error), "%s: a client ended", what);
+		snprintf(r->error, sizeof(r->error), "%s: a client ended too early", what);
 	return !r->error[0];
 }
 

@@ -408,7 +408,7 @@ static int run(struct cache *c, const char *name)
 		if (strcmp(actions[i].name, name))
 			continue;
 		if (c->uid != ALL_USERS && !actions[i].has_user)
-			return tool_usage("cache", "--uid is for clear");
+			return tool_usage("cache", "--uid is only for the action clear");
 		status = actions[i].run(c);
 		sqlite3_close(c->db);
 		return status;

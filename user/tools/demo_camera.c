@@ -91,7 +91,8 @@ static bool learn(struct demo *d)
 
 	while (!glyphs_know_all(&d->glyphs, LESSONS)) {
 		if (d->lessons++ == MAX_LESSON) {
-			nn_fail(&d->err, NN_GENERAL_FAILURE, "the camera numbers no frames");
+			nn_fail(&d->err, NN_GENERAL_FAILURE,
+				"the camera does not number its frames");
 			return false;
 		}
 		if (camera_get(&d->camera, &frame, &d->err))

@@ -187,7 +187,7 @@ static void check_node(struct patient *p, struct finding *f)
 		return;
 	}
 	if (!S_ISCHR(node.st_mode)) {
-		find(f, PROBLEM, "%s is no device", p->path);
+		find(f, PROBLEM, "%s is not a device", p->path);
 		advise(f, "remove it, and load the module again");
 		return;
 	}
@@ -215,7 +215,7 @@ static void check_interface(struct patient *p, struct finding *f)
 	int fd;
 
 	if (!p->has_node) {
-		find(f, NOTE, "not looked at: the device cannot be opened");
+		find(f, NOTE, "not checked: the device cannot be opened");
 		return;
 	}
 	fd = open(p->path, O_RDWR | O_CLOEXEC);
@@ -244,7 +244,7 @@ static void check_engine_node(struct patient *p, struct finding *f)
 	struct stat node;
 
 	if (!p->has_module) {
-		find(f, NOTE, "not looked at: there is no module");
+		find(f, NOTE, "not checked: there is no module");
 	} else if (!user) {
 		find(f, PROBLEM, "there is no user nnaccel");
 		advise(f, "run: sudo systemd-sysusers");
@@ -283,7 +283,7 @@ static void check_engine(struct patient *p, struct finding *f)
 	struct nn_error err = { "" };
 
 	if (!p->has_interface) {
-		find(f, NOTE, "not looked at: the device cannot be used");
+		find(f, NOTE, "not checked: the device cannot be used");
 		return;
 	}
 	if (nna_device_open(p->path, &p->device, &err) ||
@@ -312,7 +312,7 @@ static void check_worker(struct patient *p, struct finding *f)
 	struct nn_error err = { "" };
 
 	if (!p->has_engine) {
-		find(f, NOTE, "not looked at: there is no engine");
+		find(f, NOTE, "not checked: there is no engine");
 	} else if (nna_device_get_info(p->device, &info, &err)) {
 		find(f, PROBLEM, "the engine does not answer: %s", err.message);
 		advise(f, "\"journalctl -u nnacceld\" tells what hinders its workers");

@@ -119,7 +119,7 @@ static int run_file(struct test *t, const char *path)
 
 	if (!v)
 		return tool_fail(NAME, "%s: %s", path, errno == EINVAL ?
-				 "no vector, or one that the reference refuses" : strerror(errno));
+				 "it is not a vector, or the reference refuses it" : strerror(errno));
 	outcome = test_vector(t, v, reason);
 	printf("%s: %s%s%s\n", v->name, outcomes[outcome], reason[0] ? ": " : "", reason);
 	vector_free(v);
@@ -221,7 +221,7 @@ static int run(const struct arguments *a, const char *device)
 static bool take_group(void *into, const char *text, char fault[OPTION_FAULT])
 {
 	struct arguments *a = into;
-	int n = snprintf(fault, OPTION_FAULT, "--only: it is one of");
+	int n = snprintf(fault, OPTION_FAULT, "--only must be one of");
 
 	for (size_t i = 0; i < NUM_GROUPS; i++) {
 		a->only = groups[i].name;

@@ -133,7 +133,7 @@ static const char *why_not(char path[PATH_MAX])
 		if (!why && (status.st_mode & (S_ISUID | S_ISGID)))
 			why = "runs as another user or group (set-uid)";
 		if (!why && fgetxattr(fileno(file), "security.capability", NULL, 0) > 0)
-			why = "has capabilities of its own";
+			why = "has file capabilities";
 		fclose(file);
 		if (why || !read_script(begin.text, path))
 			return why;
@@ -220,7 +220,7 @@ static int run(const struct arguments *a, char **argv)
 	if (!tool_plugins(LIBRARY, folder))
 		return tool_fail("run", "there is no %s/" LIBRARY ": install libnnaccel-plugins", folder);
 	if (strpbrk(folder, " :"))
-		return tool_fail("run", "%s: the loader takes no path with a blank or a colon", folder);
+		return tool_fail("run", "%s: the path must not have a blank or a colon", folder);
 	if (!set_environment(a, device, folder))
 		return tool_fail("run", "%s", strerror(errno));
 	return become(argv);

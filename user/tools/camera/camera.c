@@ -60,7 +60,7 @@ static enum nn_status find(struct camera *c, const char *path, struct nn_error *
 		c->fd = -1;
 	}
 	return nn_fail(err, NN_DEVICE_UNAVAILABLE,
-		       "camera: none of the driver vivid (modprobe vivid), and no --video");
+		       "camera: no camera of the driver vivid: modprobe vivid, or give --video");
 }
 
 static enum nn_status set_format(struct camera *c, uint32_t width, uint32_t height,
@@ -75,7 +75,7 @@ static enum nn_status set_format(struct camera *c, uint32_t width, uint32_t heig
 	if (ioctl(c->fd, VIDIOC_S_FMT, &f))
 		return fail("format", err);
 	if (f.fmt.pix.pixelformat != V4L2_PIX_FMT_NV12)
-		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "camera: it has no frames of NV12");
+		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "camera: it cannot give frames in NV12");
 	c->width = f.fmt.pix.width;
 	c->height = f.fmt.pix.height;
 	c->stride = f.fmt.pix.bytesperline;
@@ -104,8 +104,9 @@ static enum nn_status export_buffers(struct camera *c, struct nn_error *err)
 	if (ioctl(c->fd, VIDIOC_REQBUFS, &request))
 		return fail("buffers", err);
 	if (request.count != CAMERA_BUFFERS)
-		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "camera: %u buffers instead of %d",
-			       request.count, CAMERA_BUFFERS);
+		return nn_fail(err, NN_DEVICE_UNAVAILABLE,
+			       "camera: the driver gave %u buffers, needs %d", request.count,
+			       CAMERA_BUFFERS);
 	for (uint32_t i = 0; i < CAMERA_BUFFERS; i++) {
 		struct v4l2_exportbuffer e = {
 			.type = V4L2_BUF_TYPE_VIDEO_CAPTURE,

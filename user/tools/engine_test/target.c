@@ -118,7 +118,8 @@ static bool start_program(struct target *t, struct nn_error *err)
 		}
 		if (clock_ns() > until_ns) {
 			target_kill(t);
-			return !nn_fail(err, NN_GENERAL_FAILURE, "%s makes no socket", t->program[0]);
+			return !nn_fail(err, NN_GENERAL_FAILURE, "%s did not make its socket",
+					t->program[0]);
 		}
 		usleep(2000);
 	}

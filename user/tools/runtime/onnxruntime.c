@@ -151,7 +151,7 @@ static bool make_input(struct model *m, size_t number, const OrtMemoryInfo *memo
 
 	if (!good(m, m->SessionGetInputTypeInfo(m->session, number, &of), error))
 		return false;
-	snprintf(error, RUNTIME_ERROR, "input %zu is no tensor that can be made up", number);
+	snprintf(error, RUNTIME_ERROR, "no numbers can be generated for input %zu", number);
 	done = good(m, m->CastTypeInfoToTensorInfo(of, &info), error) && info &&
 	       good(m, m->GetTensorElementType(info, &type), error) &&
 	       good(m, m->GetDimensionsCount(info, &rank), error) && rank <= MAX_RANK &&

@@ -57,7 +57,8 @@ static const struct runtime_kind *kind_of(const char *model, char error[RUNTIME_
 	fclose(file);
 	kind = find_kind(begin, length);
 	if (!kind)
-		snprintf(error, RUNTIME_ERROR, "%.300s is no model of ONNX (.onnx, .ort) or TensorFlow Lite (.tflite)",
+		snprintf(error, RUNTIME_ERROR,
+			 "%.300s is not a model of ONNX (.onnx, .ort) or TensorFlow Lite (.tflite)",
 			 model);
 	return kind;
 }
@@ -135,7 +136,8 @@ bool runtime_fill(struct runtime *runtime, unsigned int seed, char error[RUNTIME
 		struct runtime_tensor tensor;
 
 		if (!runtime->kind->input(runtime, i, &tensor) || !fill(&tensor, &state)) {
-			snprintf(error, RUNTIME_ERROR, "input %u has a type that cannot be made up", i);
+			snprintf(error, RUNTIME_ERROR,
+				 "no numbers can be generated for the type of input %u", i);
 			return false;
 		}
 	}
@@ -156,7 +158,8 @@ void *runtime_load(const char *wanted, const char *const *names, const char *pac
 	for (; *names && !library; names++)
 		library = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
 	if (!library)
-		snprintf(error, RUNTIME_ERROR, "the model's runtime is not there: install %s, or name its "
+		snprintf(error, RUNTIME_ERROR,
+			 "the model's runtime was not found: install %s, or name its "
 			 "library by --runtime", package);
 	return library;
 }

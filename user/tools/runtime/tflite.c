@@ -94,7 +94,7 @@ static bool make_delegate(struct model *m, const struct runtime_options *options
 	*(void **)&create = dlsym(plugin, "tflite_plugin_create_delegate");
 	*(void **)&m->destroy_delegate = dlsym(plugin, "tflite_plugin_destroy_delegate");
 	problem = error;
-	snprintf(error, RUNTIME_ERROR, "%.400s is no delegate", path);
+	snprintf(error, RUNTIME_ERROR, "%.400s is not a delegate", path);
 	m->delegate = create && m->destroy_delegate ?
 		      create(names, values, options->report ? 2 : 1, keep_problem) : NULL;
 	return m->delegate;
