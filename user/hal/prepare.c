@@ -571,7 +571,8 @@ void nna_preparation_free(struct nna_preparation *p)
 	if (p->id)
 		nna_drop(p->device, p->id);
 	else if (!p->error && !p->work.out_status)
-		nna_drop(p->device, p->work.out_model);	/* drop a model that the caller never got */
+		/* drop the prepared model, which the caller has not taken */
+		nna_drop(p->device, p->work.out_model);
 	nna_signature_free(p->signature);
 	nna_device_put(p->device);
 	free(p);

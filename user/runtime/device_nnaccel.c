@@ -48,7 +48,8 @@ struct accel_prepared {
 	uint32_t process;		/* handle_process() of `device` */
 	uint32_t generation;		/* number of repeated preparations of the model */
 	atomic_bool has_no_times;	/* the engine does not report the times of operations */
-	uint64_t pause_ns;		/* last pause; 0 after an execution succeeded */
+	/* length of the last pause before a preparation; 0 after an execution succeeded */
+	uint64_t pause_ns;
 	uint64_t next_ns;		/* time before which the model is not prepared again */
 	atomic_bool has_served;		/* an execution since the last preparation has succeeded */
 

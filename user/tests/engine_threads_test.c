@@ -1519,7 +1519,10 @@ static void test_overdue(void **state)
 	 * would kill the process.
 	 */
 	assert_int_equal(await_answer(2), NN_MISSED_DEADLINE_TRANSIENT);
-	/* The engine had lost the memory before the client, which may use the memory, was answered. */
+	/*
+	 * The engine lost the memory before the client got the answer, because after the answer the
+	 * client may use the memory.
+	 */
 	assert_true(kernel.seen == 0);
 	kernel.watched = NULL;
 	assert_null(engine_state.forgotten);

@@ -2128,8 +2128,8 @@ struct nnaccel_format {
  *
  * The payload of an execution with a buffer as output is struct
  * nnaccel_shape[num_outputs], then __u64[num_outputs]. Each __u64 is the number of bytes written to
- * an output; the kernel reads it only if the output is a buffer. For an execution with a buffer as
- * output the payload is mandatory with NNACCEL_STATUS_NONE.
+ * an output; the kernel reads it only if the output is a buffer. If an output of an execution is a
+ * buffer, a commit with NNACCEL_STATUS_NONE must have the payload.
  */
 struct nnaccel_cmd {
 	__u32 size;

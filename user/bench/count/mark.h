@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-#define MARK (-0x6e6e)		/* no process group has this number */
+#define MARK (-0x6e6e)		/* not the number of any process */
 #define MARK_CALL_ARM64 155	/* getpgid() */
 
 static inline void mark_count(void)
