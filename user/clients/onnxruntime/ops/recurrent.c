@@ -262,12 +262,34 @@ void lstm_op(struct lowering *t)
 	set_outputs(t, &r, out);
 }
 
+/* Returns the NNAPI's code for the activation of a direction of an RNN; rejects other activations. */
+static int32_t rnn_activation(struct lowering *t, uint32_t direction)
+{
+	static const struct {
+		const char *name;
+		int32_t code;
+	} known[] = { { "Tanh", 4 }, { "Relu", 1 }, { "Sigmoid", 6 } };
+	const struct attribute *given = attr(t, "activations");
+	const char *name = known[0].name;
+	size_t at = 0;
+
+	for (uint32_t i = 0; given && given->string && i <= direction && at < given->count; i++) {
+		name = given->string + at;
+		at += strlen(name) + 1;
+	}
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcasecmp(name, known[i].name))
+			return known[i].code;
+	refuse(t, "activation %s is not supported", name);
+	return 0;
+}
+
 void rnn_op(struct lowering *t)
 {
 	uint32_t out[2][3], dims[3];
 	struct recurrent r;
 
-	if (!read_recurrent(t, &r, 1) || !activations_are(t, (const char *[]){ "Tanh" }, 1))
+	if (!read_recurrent(t, &r, 1))
 		return;
 	sequence_dims(&r, r.units, dims);
 	for (uint32_t d = 0; d < r.directions; d++) {
@@ -278,7 +300,7 @@ void rnn_op(struct lowering *t)
 			gate(t, &r, 2, d, 0),
 			bias(t, &r, d, 0),
 			state(t, &r, 5, d),
-			scalar_int(t, 4),
+			scalar_int(t, rnn_activation(t, d)),
 			scalar_int(t, !r.batch_first),
 		};
 
