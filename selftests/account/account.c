@@ -437,7 +437,7 @@ TEST_F(account, subordinate_ids_are_one_user)
 	ASSERT_GT(old, 0);
 	ASSERT_TRUE(actor_start(&actor, open_with_many_ids, NULL));
 	if (!actor_await(&actor))
-		SKIP(goto out, "no user namespaces");
+		SKIP(goto out, "user namespaces cannot be created");
 	snprintf(map, sizeof(map), "0 %d 1\n1 %d 10\n", OWNER, SUB_ID);
 	snprintf(path, sizeof(path), "/proc/%d/uid_map", actor.pid);
 	EXPECT_TRUE(write_file(path, map));
@@ -510,7 +510,7 @@ TEST_F(account, memory_cgroup)
 
 	if (mkdir(GROUP, 0755) || group_bytes() < 0) {
 		rmdir(GROUP);
-		SKIP(return, "no memory cgroup");
+		SKIP(return, "a memory cgroup cannot be created");
 	}
 	ASSERT_TRUE(write_file(GROUP "/cgroup.procs", "0"));
 	before = group_bytes();
@@ -544,7 +544,7 @@ TEST_F(account, memory_comes_back)
 
 	if (mkdir(GROUP, 0755) || group_bytes() < 0) {
 		rmdir(GROUP);
-		SKIP(return, "no memory cgroup");
+		SKIP(return, "a memory cgroup cannot be created");
 	}
 	ASSERT_TRUE(write_file(GROUP "/cgroup.procs", "0"));
 	before = group_bytes();

@@ -508,14 +508,14 @@ static int tell_of_device(FIXTURE_DATA(formats) *self, bool before)
 TEST_F(formats, devices_of_planes_are_told)
 {
 	if (!device_attaches())
-		SKIP(return, "nothing does DMA here");
+		SKIP(return, "the tested device does no DMA");
 	EXPECT_EQ(tell_of_device(self, false), 1);
 }
 
 TEST_F(formats, devices_that_planes_had_are_told)
 {
 	if (!device_attaches())
-		SKIP(return, "nothing does DMA here");
+		SKIP(return, "the tested device does no DMA");
 	EXPECT_EQ(tell_of_device(self, true), 1);
 }
 

@@ -255,7 +255,7 @@ TEST_F(engines, changes_are_told)
 	char path[128], text[16];
 
 	if (events < 0 || bind(events, (struct sockaddr *)&all, sizeof(all)))
-		SKIP(return, "no events of the kernel's");
+		SKIP(return, "uevents of the kernel cannot be received");
 	snprintf(path, sizeof(path), "/sys/class/nnaccel/nnaccel%u/state", self->devices[1]);
 	state = open(path, O_RDONLY | O_CLOEXEC);
 	ASSERT_GT(read(state, text, sizeof(text)), 0);

@@ -62,7 +62,7 @@ TEST_F(module, stays_while_in_use)
 	void *at;
 
 	if (!self->path)
-		SKIP(return, "NNACCEL_MODULE names no file to load again");
+		SKIP(return, "set NNACCEL_MODULE to the file of the module");
 	ASSERT_EQ(served_open(&s), 0);
 	buffer = pool_export(s.fd, pool_alloc(s.fd, PAGE));
 	at = map_shared(buffer, PAGE, PROT_READ);
@@ -126,7 +126,7 @@ TEST_F(module, stays_while_a_file_exists)
 	int file, error;
 
 	if (!self->path)
-		SKIP(return, "NNACCEL_MODULE names no file to load again");
+		SKIP(return, "set NNACCEL_MODULE to the file of the module");
 	ASSERT_EQ(served_open(&s), 0);
 	pool = pool_alloc(s.fd, PAGE);
 	model = served_prepare(&s, pool);
@@ -151,7 +151,7 @@ TEST_F(module, stays_while_a_file_exists)
 TEST_F(module, reloads)
 {
 	if (!self->path)
-		SKIP(return, "NNACCEL_MODULE names no file to load again");
+		SKIP(return, "set NNACCEL_MODULE to the file of the module");
 	for (int i = 0; i < 3; i++) {
 		struct nnaccel_query query;
 		uint32_t answer = 0;

@@ -341,7 +341,7 @@ TEST_F(observe, events)
 	int fence;
 
 	if (!write_file(TRACING "events/nnaccel/enable", "1"))
-		SKIP(return, "no tracefs");
+		SKIP(return, "trace events of nnaccel cannot be enabled");
 	write_file(TRACING "trace", "\n");
 	ASSERT_EQ(served_start(&self->s), 0);
 	fence = file_start(self->s.fd, self->model, self->pool, -1);
@@ -444,7 +444,7 @@ TEST_F(observe, each_event)
 	int refused;
 
 	if (!write_file(TRACING "events/nnaccel/enable", "1"))
-		SKIP(return, "no tracefs");
+		SKIP(return, "trace events of nnaccel cannot be enabled");
 	write_file(TRACING "trace", "\n");
 	ASSERT_TRUE(exporter_open(&exporter, 0));
 	s.fd = device_open();
@@ -498,7 +498,7 @@ TEST_F(observe, access_events_of_own_memory)
 	struct async async;
 
 	if (!write_file(TRACING "events/nnaccel/enable", "1"))
-		SKIP(return, "no tracefs");
+		SKIP(return, "trace events of nnaccel cannot be enabled");
 	write_file(TRACING "trace", "\n");
 	ASSERT_TRUE(exporter_open(&device, 0));
 	ASSERT_EQ(xioctl(device.fd, EXPORTER_IMPORT, &import), 0);
@@ -529,7 +529,7 @@ TEST_F(observe, end_of_a_command_that_nobody_took)
 	int fence;
 
 	if (!write_file(TRACING "events/nnaccel/nnaccel_command_end/enable", "1"))
-		SKIP(return, "no tracefs");
+		SKIP(return, "trace events of nnaccel cannot be enabled");
 	write_file(TRACING "trace", "\n");
 	fence = file_start(self->s.fd, self->model, self->pool, -1);
 	ASSERT_GE(fence, 0);

@@ -530,7 +530,7 @@ TEST_F(client, can_be_frozen)
 	char pid[16];
 
 	if (mkdir(FREEZER, 0755) && errno != EEXIST)
-		SKIP(return, "no cgroups (v2) here");
+		SKIP(return, "a cgroup (v2) cannot be created");
 	snprintf(pid, sizeof(pid), "%d", self->client.pid);
 	ASSERT_TRUE(put(FREEZER "/cgroup.procs", pid));
 	for (int i = 0; i < 3; i++) {
@@ -632,7 +632,7 @@ TEST(time_namespace)
 		ASSERT_EQ(waitpid(pid, &status, 0), pid);
 		ASSERT_TRUE(WIFEXITED(status));
 		if (WEXITSTATUS(status) == 77)
-			SKIP(return, "no time namespaces here");
+			SKIP(return, "this kernel lacks time namespaces");
 		EXPECT_EQ(WEXITSTATUS(status), 0);
 	}
 	EXPECT_TRUE(summary_settles(&before));

@@ -268,6 +268,6 @@ int tool_run(int argc, char **argv)
 	if (status != TOOL_GO_ON)
 		return status;
 	if (first + 1 >= argc)
-		return tool_usage("run", "a program is missing behind --");
+		return tool_usage("run", "a program is missing after --");
 	return run(&a, argv + first + 1);
 }
