@@ -89,7 +89,7 @@ static void explain(const struct option_row *rows, const char *word, char fault[
 		if (strncmp(rows->name, word + 2, (size_t)length - 2))
 			continue;
 		if (!rows->name[length - 2]) {
-			snprintf(fault, OPTION_FAULT, "%.*s takes no value", length, word);
+			snprintf(fault, OPTION_FAULT, "%.*s must not have a value", length, word);
 			return;
 		}
 		candidates++;

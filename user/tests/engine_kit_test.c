@@ -335,7 +335,7 @@ static const struct {
 	{ 2, false, { "--clients=processes" }, 0, 2,
 	  "0 --clients=processes: this engine serves by threads only; see --help\n" },
 	{ 0, false, { "--extensions=/x" }, 0, 2,
-	  "0 --extensions: this engine takes no plug-ins; see --help\n" },
+	  "0 --extensions: this engine does not load plug-ins; see --help\n" },
 	{ 0, true, { "--extensions=" }, 0, 2, "--extensions" },
 	{ 0, true, { ON_NULL, "--extensions=/x" }, ENOTTY, 1, NO_NODE },
 	{ 0, true, { "--clients=threads", "--extensions=/x" }, 0, 2,

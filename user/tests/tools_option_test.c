@@ -139,7 +139,7 @@ static void test_faults(void **state)
 		{ { "-f" }, "wrong option -f" ALL },
 		{ { "--text" }, "--text needs a value" },
 		{ { "--flag", "--number" }, "--number needs a value" },
-		{ { "--flag=1" }, "--flag takes no value" },
+		{ { "--flag=1" }, "--flag must not have a value" },
 		{ { "--numb=3" }, "--numb is ambiguous: --number --number-of-all --number-of-one" },
 		{ { "--number-of" }, "--number-of is ambiguous: --number-of-all --number-of-one" },
 		{ { "--number-of", "3" },

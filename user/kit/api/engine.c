@@ -94,7 +94,7 @@ static int parse_options(int argc, char **argv, struct arguments *a)
 	    (a->options.engine->load_plugin && !a->options.threads))
 		return -1;
 	log_error("--extensions: %s; see --help", a->options.engine->load_plugin ?
-		  "plug-ins are for --clients=processes" : "this engine takes no plug-ins");
+		  "plug-ins are for --clients=processes" : "this engine does not load plug-ins");
 	return EXIT_USAGE;
 }
 

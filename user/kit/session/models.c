@@ -94,7 +94,7 @@ enum nn_status models_copy(struct models *models, const struct nnaccel_grant *gr
 	memcpy(*copy, (const char *)mapping->base + offset, length);
 	if (mapping_is_broken(mapping))
 		status = nn_fail(err, NN_GENERAL_FAILURE,
-				 "the file behind the model has become shorter");
+				 "the model's file has become shorter");
 	grants_put(models->grants, mapping);
 	return status;
 }
