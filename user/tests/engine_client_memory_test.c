@@ -137,7 +137,7 @@ static void expect_unknown(const char *what)
 
 static void test_least(void **state)
 {
-	uint64_t outer, inner, zero, dots;
+	uint64_t outer, inner, same, zero, dots;
 
 	(void)state;
 	outer = make("/outer", "1000000\n");
@@ -152,6 +152,10 @@ static void test_least(void **state)
 	expect(500000, inner);
 	TELL("/outer/large");
 	expect(1000000, outer);
+	/* If two limits are equal, the limit of the inner cgroup counts. */
+	same = make("/outer/same", "1000000\n");
+	TELL("/outer/same");
+	expect(1000000, same);
 	TELL("/free");
 	expect(CLIENT_MEMORY_ALL, 0);
 	TELL("/");
