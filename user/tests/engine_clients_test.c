@@ -53,6 +53,7 @@ static struct {
 	atomic_bool answered;
 	atomic_bool has_cache;		/* set if the engine answered that it has a cache */
 	atomic_bool ends;		/* all sessions do */
+	atomic_bool interrupted;	/* the call for an event failed with EINTR once */
 } kernel;
 
 static int refuse(int error)
@@ -70,6 +71,9 @@ static int next_event(int node, struct nnaccel_engine_next *next)
 	struct pollfd told = { .fd = node, .events = POLLIN };
 	char byte;
 
+	/* A signal may interrupt the call. */
+	if (!atomic_exchange(&kernel.interrupted, true))
+		return refuse(EINTR);
 	if (poll(&told, 1, 0) != 1 || read(node, &byte, 1) != 1)
 		return refuse(EAGAIN);
 	next->out_event = NNACCEL_ENGINE_NEW;
