@@ -79,6 +79,12 @@ static void slow_tensors(struct nn_device_info *info)
 	info->operand[NN_TENSOR_FLOAT32] = slow;
 }
 
+/* The CPU's figures are 1, and it computes an operation whose costs are equal. */
+static void equal_tensors(struct nn_device_info *info)
+{
+	info->operand[NN_TENSOR_FLOAT32] = (struct nn_performance){ 1, 1 };
+}
+
 static void slow_relaxed_tensors(struct nn_device_info *info)
 {
 	info->relaxed_tensor = slow;
@@ -100,6 +106,7 @@ static void test_costs_of_types(void **state)
 		bool is_relaxed, is_on_device;
 	} cases[] = {
 		{ slow_tensors, false, false }, { slow_tensors, true, true },
+		{ equal_tensors, false, false }, { equal_tensors, true, true },
 		{ slow_relaxed_tensors, false, true }, { slow_relaxed_tensors, true, false },
 		{ slow_relaxed_scalars, false, true }, { slow_relaxed_scalars, true, true },
 	};
