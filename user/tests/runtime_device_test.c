@@ -223,6 +223,30 @@ static void test_wishes_arrive(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* The device gets arguments without their padding. */
+static void test_no_padding_arrives(void **state)
+{
+	float padded[ADD_ELEMENTS + 4] = { 1, 2, 3, 4, 5, 6, 7, 8 }, sum[ADD_ELEMENTS + 4] = { 0 };
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *c = for_accelerator(model);
+	ANeuralNetworksExecution *e;
+
+	(void)state;
+	assert_ok(ANeuralNetworksCompilation_finish(c));
+	assert_ok(ANeuralNetworksExecution_create(c, &e));
+	assert_ok(ANeuralNetworksExecution_enableInputAndOutputPadding(e, true));
+	assert_ok(ANeuralNetworksExecution_setInput(e, 0, NULL, padded, sizeof(padded)));
+	assert_ok(ANeuralNetworksExecution_setInput(e, 1, NULL, add_b, sizeof(add_b)));
+	assert_ok(ANeuralNetworksExecution_setOutput(e, 0, NULL, sum, sizeof(sum)));
+	assert_ok(ANeuralNetworksExecution_compute(e));
+	assert_sum(sum);
+	for (uint32_t a = 0; a < 3; a++)
+		assert_int_equal(accel.arguments[a].length, ADD_ELEMENTS * sizeof(float));
+	ANeuralNetworksExecution_free(e);
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+}
+
 /*
  * The device gets the settings of each execution, inside and outside of a burst. The default loop
  * timeout of burst executions differs from the default loop timeout of other executions.
@@ -1458,6 +1482,7 @@ int main(void)
 		cmocka_unit_test_setup(test_costs_of_types, reset),
 		cmocka_unit_test_setup(test_unreachable_constant, reset),
 		cmocka_unit_test_setup(test_wishes_arrive, reset),
+		cmocka_unit_test_setup(test_no_padding_arrives, reset),
 		cmocka_unit_test_setup(test_limits_arrive, reset),
 		cmocka_unit_test_setup(test_omitted_argument, reset),
 		cmocka_unit_test_setup(test_memory_arguments, reset),
