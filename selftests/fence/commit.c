@@ -21,7 +21,7 @@ FIXTURE(commit) {
 	struct execution e;
 	union command cmd;
 	struct exporter exporter;
-	int hardware;		/* a pending fence */
+	int hardware;		/* fd of the simulated hardware's pending fence */
 };
 
 FIXTURE_SETUP(commit)

@@ -19,7 +19,7 @@ FIXTURE(given) {
 	uint32_t model;
 	union command cmd;
 	struct exporter exporter;
-	int hardware;		/* a pending fence */
+	int hardware;		/* fd of the simulated hardware's pending fence */
 };
 
 FIXTURE_SETUP(given)

@@ -29,7 +29,7 @@
 #define TEST_TIMEOUT_DEFAULT 100000
 
 #define LIVES		(uint64_t)how_often(32, 8)	/* or NNACCEL_FUZZ_SECONDS */
-#define CLIENTS		4	/* threads that call */
+#define CLIENTS		4	/* number of threads that make ioctl() calls */
 #define WORKERS		2	/* number of threads that fetch and answer commands */
 #define ROOM_MARGIN	(1UL << 32)
 #define LIFE_MS		400	/* maximum lifetime of a fuzzing process, in ms */
@@ -60,7 +60,7 @@ struct room {
 		uint64_t words[32];
 		struct nnaccel_prepare prepare;
 		struct nnaccel_buffer_alloc alloc;
-	} work;				/* of a submission */
+	} work;				/* description of a submission's work */
 	int32_t dependencies[2];
 	char data[MAX_PAGE];
 	struct coverage coverage;	/* addresses of module code that the thread reached */

@@ -44,7 +44,7 @@ struct actor {
 	pid_t pid;
 	int said;
 	int go;
-	uint64_t killed_us;	/* when */
+	uint64_t killed_us;	/* time at which the child was killed */
 };
 
 /** actor_start() - Starts a child that does @act(@data) and ends. */

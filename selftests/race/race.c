@@ -23,7 +23,7 @@
 #define CALLS	200		/* maximum number of calls of a client thread */
 #define IDS	6		/* number of pool ids, and of model ids, in a client's table */
 #define BUFFERS	2		/* number of a client's buffers, which its threads share */
-#define BUFFER_THREADS	6	/* on one buffer */
+#define BUFFER_THREADS	6	/* number of threads that share one buffer */
 #define BUFFER_ROUNDS	(unsigned long)how_often(10, 4)	/* or NNACCEL_RACE_SECONDS */
 #define BUFFER_CALLS	200	/* minimum number of calls with buffers in a round */
 

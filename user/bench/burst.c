@@ -29,7 +29,7 @@
 #include "bench/figure.h"
 
 #define ROUNDS		40	/* subject and peer take turns, because CPU speeds may change */
-#define AWAKE_BATCHES	50	/* a round */
+#define AWAKE_BATCHES	50	/* number of samples in a round */
 #define AWAKE_BATCH	200	/* number of round trips in one sample */
 #define ASLEEP_TRIPS	50	/* round trips in a round; each round trip is a sample */
 #define WORK_TRIPS	8

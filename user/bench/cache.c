@@ -51,7 +51,7 @@ static void must(bool good, const char *what)
 struct network {
 	struct net net;
 	struct builder *builder;
-	size_t size;		/* of the constants */
+	size_t size;		/* size of the constants in bytes */
 };
 
 static void make_network(struct network *n)

@@ -20,7 +20,7 @@
 #define MIB		(1UL << 20)
 #define COPY_BYTES	(16 * MIB)
 #define COPIES		60	/* number of copies for each kind of memory; the kinds alternate */
-#define EXECUTIONS	200	/* the same */
+#define EXECUTIONS	200	/* number of executions for each kind of memory */
 
 static struct nna_device *device;
 static struct nn_error err;

@@ -43,7 +43,7 @@ struct case_model {
 	struct nn_pool pool;
 	struct nn_operand operands[MAX_OPERANDS];
 	uint32_t indices[MAX_OPERANDS];	/* the operation's inputs, then outputs */
-	uint32_t inputs[MAX_OPERANDS];	/* of the model */
+	uint32_t inputs[MAX_OPERANDS];	/* operands that are inputs of the model */
 	bool boxes[MAX_OPERANDS];	/* by operand */
 	char *at;			/* address of the next constant */
 };

@@ -15,7 +15,7 @@
 
 #define ELEMENTS	16
 #define SIZE		(ELEMENTS * sizeof(float))
-#define MOST		32	/* in flight */
+#define MOST		32	/* maximum number of executions in flight */
 #define COUNT		320	/* number of executions of a subject in its turn */
 #define TURNS		9	/* number of turns of each subject */
 

@@ -25,10 +25,10 @@ struct AHardwareBuffer {
 	struct nna_hardware_layout layout;	/* the layout, with the fds of `files` */
 	uint32_t num_files;
 	struct hardware_file files[NNA_HARDWARE_PLANES];
-	uint32_t file_of[NNA_HARDWARE_PLANES];	/* of each plane */
+	uint32_t file_of[NNA_HARDWARE_PLANES];	/* index in `files` for each plane */
 
 	pthread_mutex_t lock;		/* protects the files' mappings and the next fields */
-	bool is_read_only;		/* the mappings */
+	bool is_read_only;		/* true: the mappings are read-only */
 	uint64_t locked;	/* flags of DMA_BUF_IOCTL_SYNC for accesses in progress */
 	unsigned int locks;
 };

@@ -10,7 +10,7 @@
 #include <nnaccel/engine_model.h>
 
 struct attribute_record {
-	uint32_t size;			/* of its data */
+	uint32_t size;			/* size of the attribute's data in bytes */
 	uint16_t code;
 	uint16_t name_size;		/* with the terminator */
 };

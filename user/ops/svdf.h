@@ -19,7 +19,7 @@ enum nn_svdf_input {
  */
 struct nn_svdf {
 	uint32_t batch;
-	uint32_t size;			/* of an input */
+	uint32_t size;			/* number of elements of an input */
 	uint32_t filters;
 	uint32_t memory;
 	uint32_t units;

@@ -36,7 +36,7 @@ struct place {
 	size_t delta;			/* offset of this operand in the memory of `root` */
 	uint32_t first;			/* first step that needs this operand in the arena */
 	uint32_t last;
-	size_t offset;			/* in the arena */
+	size_t offset;			/* offset in the arena */
 };
 
 struct compiled_step {
@@ -72,7 +72,7 @@ struct compiled {
 	 * arguments.
 	 */
 	const struct nn_subgraph *main;
-	uint32_t max_inputs;		/* of a step */
+	uint32_t max_inputs;		/* largest number of inputs of a step */
 	uint32_t max_outputs;
 	const struct nn_isa *isa;
 	struct nn_tensor *tensors;	/* nn_tensor[num_operands]: type and shape */

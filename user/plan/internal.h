@@ -72,7 +72,7 @@ struct run {
 struct frame {
 	struct run *run;
 	const struct graph *graph;
-	uint32_t index;			/* of the subgraph */
+	uint32_t index;			/* index of the subgraph */
 	/* output arguments of the caller, if `graph` is the main subgraph */
 	const struct nn_arg *args;
 	struct value *values;		/* value[num_operands] */

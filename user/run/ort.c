@@ -28,7 +28,7 @@ static struct {
 	/* Base of ONNX Runtime's interface; NULL until the process has loaded ONNX Runtime. */
 	const struct ort_api_base *base;
 	struct ort_api_base ours;
-	bool is_new;				/* it takes plug-ins */
+	bool is_new;				/* true: this ONNX Runtime takes plug-ins */
 	char version[64];			/* "onnxruntime 1.23.2" */
 	void *const *theirs;			/* table of the runtime's functions, version 23 */
 #include "run/ort_calls.def"

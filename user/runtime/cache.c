@@ -16,7 +16,7 @@
 #include "runtime/log.h"
 #include "runtime/sha256.h"
 
-#define MAX_FILES 32		/* of each kind */
+#define MAX_FILES 32		/* maximum number of model files, and of data files */
 #define FILE_MODE 0600
 
 /*

@@ -65,7 +65,7 @@ struct chunks {
 	uint64_t size;
 	uint64_t *hashes;
 	atomic_bool failed;
-	pthread_mutex_t lock;		/* of err */
+	pthread_mutex_t lock;		/* protects `err` */
 	struct nn_error *err;
 };
 

@@ -17,7 +17,7 @@
 struct users {
 	/* device of the step that was added last; NULL if no step was added */
 	const ANeuralNetworksDevice *device;
-	bool several;				/* devices */
+	bool several;				/* true: the steps run on more than one device */
 	uint32_t count;
 	struct prepared_role *roles;
 };

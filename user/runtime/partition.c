@@ -153,8 +153,9 @@ struct step_building {
 	struct nn_operand *operands;
 	struct nn_operation *operations;
 	uint32_t *inputs, *outputs;		/* inputs and outputs added to the step so far */
-	uint32_t *whole_inputs, *whole_outputs;	/* of the whole, */
-	uint32_t *whole_operations;		/* as these */
+	/* indices of the step's inputs, outputs and operations in the whole graph */
+	uint32_t *whole_inputs, *whole_outputs;
+	uint32_t *whole_operations;
 };
 
 /*

@@ -35,7 +35,7 @@ enum place_kind {
 
 struct place {
 	enum place_kind kind;
-	uint32_t index;			/* of the argument */
+	uint32_t index;			/* index of the argument */
 	uint64_t offset;		/* offset in the execution's memory for temporaries */
 };
 

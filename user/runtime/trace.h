@@ -64,7 +64,7 @@ struct trace_run {
 	uint64_t engine_end_ns;
 	uint64_t copied_in;		/* bytes */
 	uint64_t copied_out;
-	struct nn_times times;		/* of operations */
+	struct nn_times times;		/* times of operations */
 };
 
 /* Sums of a step's times, for the report, which are never freed. */

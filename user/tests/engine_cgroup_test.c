@@ -450,7 +450,7 @@ static void test_faults(void **state)
 static const struct {
 	const char *limit;		/* memory limit of the client's cgroup */
 	uint64_t user_memory;
-	bool ignores;			/* clients' limits */
+	bool ignores;			/* true: option no_client_limit is set */
 	const char *box;		/* expected memory limit of the client's box, or NULL */
 } boxes[] = {
 	{ "max", 5000, false, NULL }, { "4999", 5000, false, "4999" },

@@ -49,7 +49,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 static struct {
 	atomic_int session;		/* newest client's session; older sessions have ended */
 	atomic_int kept;		/* duplicate of the newest session's fd, or 0 */
-	atomic_bool asks;		/* that client */
+	atomic_bool asks;		/* true: a query of the newest client waits */
 	atomic_bool answered;
 	atomic_bool has_cache;		/* set if the engine answered that it has a cache */
 	atomic_bool ends;		/* all sessions do */

@@ -117,8 +117,8 @@ static struct {
 	bool breaks;			/* set if an execution loses the mapping grants.mappings */
 	unsigned int executions;
 	bool is_omitted;
-	uint64_t device_ns;		/* that it tells */
-	bool measure;			/* it was told */
+	uint64_t device_ns;		/* time on the device that the engine reports */
+	bool measure;			/* value of `measure` in the last execution */
 	void *better;			/* prepared model that executions must use, or NULL */
 	void *released;			/* prepared model that the engine released last */
 } engine_state;
@@ -161,7 +161,7 @@ static struct {
 	unsigned int begun, ended;
 	unsigned int added, removed, destroyed;
 	struct nna_engine_slot last;
-	uint32_t slots[2];		/* of the execution */
+	uint32_t slots[2];		/* slots of the last execution */
 } burst_state;
 
 static enum nn_status burst_begin(const struct nna_engine *engine, void *prepared,
@@ -415,7 +415,7 @@ static void test_results(void **state)
 static const struct {
 	const char *name;
 	uint32_t from, to;
-	uint64_t offset, length;	/* of the input */
+	uint64_t offset, length;	/* place of the input */
 	uint64_t out_offset, out_length;
 	uint32_t status;
 } arguments[] = {

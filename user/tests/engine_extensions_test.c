@@ -351,7 +351,7 @@ static const struct client {
 };
 
 static const struct client *client;
-static unsigned int asked;		/* for its opener */
+static unsigned int asked;		/* number of queries for the client's opener */
 
 static int in_group(struct nnaccel_engine_opener *arg)
 {

@@ -550,7 +550,7 @@ static const struct {
 	uint32_t num_planes;
 	struct nnaccel_format_plane planes[NNACCEL_MAX_PLANES];
 	uint8_t others;			/* bit set of the planes that lie in the second file */
-	bool is_dense;			/* nothing is copied */
+	bool is_dense;			/* true: no pixels are copied */
 	uint8_t pixels[32];		/* expected bytes of the tensor, ended by a 0 */
 } images[] = {
 	{ "dense", 1, { PLANE(2, 3, 3, 2) }, 0, true, { 2, 3, 4, 5, 6, 7 } },

@@ -53,11 +53,11 @@ static struct {
 	char messages[MAX_COMMANDS][NNACCEL_MAX_MESSAGE + 1];
 	unsigned int num_commits;
 	unsigned int fetches;		/* number of ioctl() calls that fetched a command */
-	bool interrupts;		/* the next fetch */
+	bool interrupts;		/* true: the next fetch fails with EINTR */
 	int error;			/* errno of the next ioctl() that sends an answer */
 	int progress;			/* last reported progress of preparing a model */
 	bool is_cancelled;
-	uint64_t cookie;		/* of that command */
+	uint64_t cookie;		/* cookie of the command of that progress */
 	uint32_t attach_flags;		/* flags of the ioctl() that attaches the session */
 } kernel;
 
@@ -179,8 +179,8 @@ static struct {
 	struct nna_engine_preparation how;
 	uint64_t deadline_ns, loop_timeout_ns;
 	uint64_t due_ns;		/* result of server_due_ns() during the execution */
-	bool omitted;			/* the second input */
-	uint32_t rank, dim;		/* of the first */
+	bool omitted;			/* true: the second input was omitted */
+	uint32_t rank, dim;		/* rank and first dimension of the first input */
 	void *own;			/* the engine's buffer of the first argument, or NULL */
 	bool cuts;			/* set if executions truncate the memfd of the session */
 	uint32_t attribute;		/* code of the attribute of an execution, or 0 */
@@ -1482,12 +1482,12 @@ static char model_parts[NNA_ENGINE_MAX_CACHE_FILES][sizeof(MODEL_PART)];
 static char data_parts[NNA_ENGINE_MAX_CACHE_FILES][sizeof(DATA_PART)];
 
 static struct {
-	bool is_none;			/* nothing is saved */
+	bool is_none;			/* true: the engine saves nothing */
 	uint32_t num_model, num_data;	/* parts */
 	unsigned int saves, ends;
 	const void *prepared;		/* prepared model that was saved last */
 	void *better;			/* model that replaces the saved model during saving */
-	char model[16], data[16];	/* that were loaded */
+	char model[16], data[16];	/* parts that were loaded */
 	size_t model_size, data_size;
 	/* numbers of loaded parts that have the right contents */
 	uint32_t loaded_model, loaded_data;
@@ -1882,7 +1882,7 @@ static void test_cached(void **state)
 	static const struct {
 		uint32_t preference;
 		float constant;
-		bool is_new;		/* unlike the first */
+		bool is_new;		/* true: the token differs from the first token */
 		uint32_t files;		/* number of model files and of data files of the engine */
 	} cases[] = {
 		{ 0, 1, false, 1 }, { 1, 1, true, 1 }, { 0, 2, true, 3 }, { 0, 1, false, 1 },

@@ -275,16 +275,16 @@ static struct {
 	atomic_bool told;		/* true: the engine was notified of the client's death */
 	bool waits, waits_for_end, exports;
 	int fence;			/* fence with which the engine ends executions, or -1 */
-	int dependencies;		/* errno of these */
+	int dependencies;		/* errno of nna_engine_dependencies(), or 0 */
 	bool depends;			/* set if the engine got a fence of the dependencies */
 	atomic_bool defers;
-	_Atomic(struct nna_engine_execution *) execution;	/* the last one */
+	_Atomic(struct nna_engine_execution *) execution;	/* last execution */
 	_Atomic(void *) base;		/* address of the last execution's memory */
 	_Atomic(void *) forgotten;
 	atomic_int released;
 	_Atomic(pthread_t) ender;	/* thread on which no engine function may run, or 0 */
 	atomic_bool saved;
-	struct nna_engine_slot added;	/* the last one */
+	struct nna_engine_slot added;	/* slot that was added last */
 	atomic_int adds, removes;
 	atomic_bool forgets_slots;	/* none is cached */
 	int prepared;

@@ -86,8 +86,8 @@ static struct {
 	uint32_t num_submissions;	/* so far */
 	struct fake_submission submissions[FAKE_MOST_SUBMISSIONS];
 	unsigned int signals;		/* number of signals that interrupt waiting ioctl() calls */
-	bool is_busy;			/* no submission ends */
-	uint32_t progress;		/* that those tell */
+	bool is_busy;			/* true: no submission ends */
+	uint32_t progress;		/* progress that submissions report */
 	int end;			/* errno with which the next submissions end, or 0 */
 } fake;
 

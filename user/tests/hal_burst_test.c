@@ -40,7 +40,7 @@
 #define THREADS		4
 #define MANY		how_often(200, 30)	/* number of bursts that exist at the same time */
 #define IDLE		how_often(1000, 30)	/* number of bursts that are idle together */
-#define BYTE_STEP	(uint32_t)how_often(1, 9)	/* in a packet */
+#define BYTE_STEP	(uint32_t)how_often(1, 9)	/* step between damaged bytes of a packet */
 #define MUTATIONS	(uint32_t)how_often(300, 10)
 #define WRITES		300	/* into a ring */
 #define LONG_NS		UINT64_C(3600000000000)

@@ -257,7 +257,7 @@ static struct nna_device *device;
 static struct nna_prepared_model *prepared;
 static struct nna_memory *memory;
 static struct nn_error err;
-static struct kept kept;		/* before a test */
+static struct kept kept;		/* objects that existed before a test */
 
 static int set_up(void **state)
 {

@@ -167,7 +167,7 @@ static void test_reductions(void **state)
 	}
 }
 
-#define FOURS 40		/* of depth */
+#define FOURS 40		/* number of groups of four along the depth */
 #define DEPTH (4 * FOURS)
 #define COLUMNS 20
 #define PRODUCT_ROWS 7

@@ -114,7 +114,7 @@ static struct {
 	bool has_second;		/* true: a second device exists, with an engine */
 	uint32_t executed_by_second;
 	uint32_t opened;		/* number of device handles open in this process */
-	uint32_t asked_for_info;	/* times */
+	uint32_t asked_for_info;	/* how often the runtime asked for the device's info */
 	void (*at_info)(struct nn_device_info *info);	/* function that changes info, or NULL */
 	atomic_uint worker;		/* number of the living worker; other workers are dead */
 } accel;

@@ -122,7 +122,7 @@ static struct {
 	unsigned int adds, queues, engines, flows, fallbacks, fenced;
 	char flow[64], async[64];	/* ids of the open flow and async event, or "" */
 	int flow_pid;
-	bool is_plain;			/* run_on_device() alone */
+	bool is_plain;			/* true: run_on_device() alone wrote the trace */
 } seen;
 
 static struct track *track_of(const struct event *e)

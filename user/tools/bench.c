@@ -52,7 +52,7 @@ struct arguments {
 
 struct difference {
 	double apart;			/* difference of floats, divided by the largest float */
-	unsigned int steps;		/* of 8-bit integers */
+	unsigned int steps;		/* largest difference of 8-bit integers */
 	/* number of different elements, for all types except floats and 8-bit integers */
 	uint64_t others;
 	bool shape;			/* true if the outputs differ in size or type */

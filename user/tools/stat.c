@@ -28,7 +28,7 @@ static const struct field {
 	/* title of the counter's column; NULL if the table does not show the counter */
 	const char *title;
 	bool of_burst;
-	bool is_gauge;		/* it may fall */
+	bool is_gauge;		/* true: the value may fall */
 } fields[] = {
 	{ "nnaccel-executions", "executions", "IOCTLS", false, false },
 	{ "nnaccel-burst-executions", "burst_executions", "BURSTED", false, false },
@@ -77,7 +77,7 @@ struct clients {
 struct info {
 	uint64_t id;
 	bool is_client;
-	char device[16];		/* of a context */
+	char device[16];		/* device of a context */
 	uint64_t burst;			/* number of the burst; 0 if the file is a context */
 	uint64_t values[NUM_FIELDS];
 };

@@ -15,7 +15,7 @@
 #define MAX_OPERANDS 800
 #define MAX_OPERATIONS 24
 #define MAX_INDICES 800
-#define MAX_RESULTS 4		/* of an operation */
+#define MAX_RESULTS 4		/* maximum number of results of an operation */
 #define MAX_OUTPUTS 8
 #define VALUES_SIZE ((size_t)64 << 20)
 

@@ -70,7 +70,7 @@ struct gpu {
 	uint64_t tick_mask;		/* mask of the valid bits of the GPU's timestamps */
 	uint32_t can;			/* flags of the variants and imports that the GPU has */
 	uint32_t uses;	/* flags of the variants that are quicker than the plain shaders */
-	struct gpu_matrix matrix;	/* of GPU_MATRIX */
+	struct gpu_matrix matrix;	/* sizes of matrices, with GPU_MATRIX */
 	uint32_t references;		/* number of references; protected by device.c's lock */
 	bool is_lost;			/* atomic */
 	/*

@@ -40,7 +40,7 @@ struct dispatch {
 	uint32_t constants[SHADER_CONSTANTS];
 	uint32_t groups[3];
 	uint32_t tensors[TENSORS];	/* values, or NO_VALUE */
-	uint32_t operation;		/* of the model */
+	uint32_t operation;		/* index of the operation in the model */
 	uint64_t cost;			/* multiply-adds or elements */
 	union {
 		uint8_t bytes[PARAMS_BYTES];

@@ -13,7 +13,7 @@
 struct lower {
 	struct graph *graph;
 	const struct nn_operation *operation;
-	uint32_t index;			/* of the operation */
+	uint32_t index;			/* index of the operation */
 	uint32_t argument; /* field `argument` of the operation's row in the table of operations */
 	/* operation with known shapes, in which float16 operands have the type float32 */
 	struct nn_run run;

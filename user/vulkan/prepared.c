@@ -29,7 +29,7 @@
 
 struct ends {
 	VkCommandBuffer commands[2];	/* recorded transfers of inputs [0] and of outputs [1] */
-	struct place *places;		/* of all arguments */
+	struct place *places;		/* places of all arguments */
 	bool is_recorded;
 };
 

@@ -15,7 +15,7 @@
 #include "bench/burst/uring.h"
 #include "bench/figure.h"
 
-#define TRIPS	2000	/* of each subject */
+#define TRIPS	2000	/* number of round trips of each subject */
 #define TURN	50	/* number of round trips of one subject before the next subject's turn */
 
 enum subject { BURST, IOCTL, SOCKET, SOCKET_FD, URING, SUBJECTS };

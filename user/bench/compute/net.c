@@ -12,7 +12,7 @@
 #define CLASSES 1000
 #define RELU6_SCALE (6.0f / 255)
 #define LINEAR_SCALE 0.05f
-#define WEIGHTS_ZERO 131	/* of unsigned weights */
+#define WEIGHTS_ZERO 131	/* zero point of unsigned weights */
 
 static uint32_t seed = 1;
 

@@ -36,7 +36,7 @@ _Static_assert(TIMED_RUNS + RUNS < NN_PLAN_HOT, "plans do not tune themselves me
  */
 struct meeting {
 	atomic_uint met;
-	uint64_t caller, helper;	/* when each began */
+	uint64_t caller, helper;	/* times at which both began their tasks */
 };
 
 static void meet(void *arg, uint32_t task, uint32_t thread)

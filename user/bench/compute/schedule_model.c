@@ -23,7 +23,7 @@ struct worker {
 	enum state state;
 	double at;
 	double idle;			/* time at which the thread began to spin */
-	bool worked;			/* at this step */
+	bool worked;			/* true: the worker took a task of this step */
 };
 
 /* The simulated threads, of which worker 0 is the caller of the plan. */
@@ -36,9 +36,9 @@ struct machine {
 /* A step that is being simulated. */
 struct job {
 	const struct schedule_step *step;
-	uint32_t next;			/* task */
-	uint32_t helpers;		/* that joined */
-	uint32_t most;			/* that may */
+	uint32_t next;			/* index of the next task to take */
+	uint32_t helpers;		/* number of helpers that joined */
+	uint32_t most;			/* maximum number of helpers */
 	uint32_t unwoken;
 	double free;			/* time from which a thread can take the next task number */
 };

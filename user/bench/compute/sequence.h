@@ -7,12 +7,12 @@
 
 #define LSTM_LAYERS 2
 #define LSTM_STEPS 32
-#define LSTM_UNITS 256		/* inputs too */
+#define LSTM_UNITS 256		/* also the number of inputs of each step */
 
 /* The sizes of a transformer's block. */
 struct block {
 	uint32_t tokens;
-	uint32_t size;		/* of a token */
+	uint32_t size;		/* number of elements of a token */
 	uint32_t heads;
 	uint32_t hidden;	/* elements of a token between the block's last two products */
 };

@@ -17,7 +17,7 @@ struct value {
 	int type;			/* an enum onnx_type; ONNX_NONE if not a tensor */
 	struct shape shape;		/* shape as ONNX Runtime inferred it */
 	uint32_t symbols[MAX_RANK];	/* hash of the name of each unknown dimension, or 0 */
-	const void *data;		/* of a constant */
+	const void *data;		/* data of a constant */
 	size_t size;
 	void *owned;	/* copy of the data, if graph_keep_constants() has copied the data */
 	/*
@@ -25,8 +25,8 @@ struct value {
 	 */
 	struct node *producer;
 	uint32_t consumers;		/* number of node inputs in this graph that use the value */
-	struct node *consumer;		/* one of them */
-	bool is_output;			/* of the graph */
+	struct node *consumer;		/* one of the consumers */
+	bool is_output;			/* true: the value is an output of the graph */
 	bool is_outer;			/* true: the value belongs to an enclosing graph */
 };
 
@@ -38,7 +38,7 @@ struct attribute {
 	char *string;
 	size_t count;
 	OrtValue *tensor;
-	int type;			/* of the tensor */
+	int type;			/* type of the tensor's elements */
 	struct shape shape;
 	const void *data;
 	size_t size;
@@ -52,7 +52,7 @@ struct node {
 	uint32_t in_count, out_count, attribute_count;
 	uint32_t *in, *out;		/* numbers of the values; NO_VALUE for an omitted value */
 	struct attribute *attributes;
-	bool has_graphs;		/* control flow */
+	bool has_graphs;		/* true: the operator has subgraphs, like If */
 };
 
 enum { NO_VALUE = UINT32_MAX };

@@ -41,7 +41,7 @@ struct program {
 	struct compiled *compiled;	/* list of compilations, last used first */
 	struct making *making;
 	pthread_cond_t made;		/* signalled after each compilation */
-	bool on_cpu;			/* the devices failed, */
+	bool on_cpu;			/* true: runs use the CPU, as the devices failed */
 	uint64_t again_ns;		/* time at which to try the devices again */
 	/* length of the last pause on the CPU; 0 after a successful run on the devices */
 	_Atomic uint64_t pause_ns;

@@ -14,8 +14,8 @@ struct dynamic_node;
 
 /* The inputs of a QLinear operator, in which a scale and a zero point follow each tensor. */
 struct qlinear {
-	uint32_t first;			/* the first tensor */
-	uint32_t out;			/* the output's scale */
+	uint32_t first;			/* index of the input that is the first tensor */
+	uint32_t out;			/* index of the input that is the output's scale */
 };
 
 /* The state of a value while a graph is translated. */

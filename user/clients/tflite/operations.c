@@ -10,7 +10,7 @@ struct row {
 	int32_t code;	/* the NNAPI's OperationCode, if the translator needs the code */
 	/* types of the main input; 0 for the types that the operations support */
 	uint32_t types;
-	uint8_t data;			/* the main input */
+	uint8_t data;			/* index of the main input */
 	uint8_t min_inputs, max_inputs;
 	bool params;			/* the node has parameters, which are mandatory */
 	bool optional;			/* inputs before min_inputs may be absent */

@@ -112,7 +112,7 @@ struct run {
 	struct nna_engine_execution *execution;
 	const struct nn_execution *e;
 	const struct nn_arg *in, *out;
-	uint64_t size;			/* of both */
+	uint64_t size;			/* size in bytes of `in` and of `out` */
 	struct edu_limit limit;
 };
 

@@ -32,7 +32,7 @@ struct dynamic {
 	 * bounds of the product.
 	 */
 	struct nn_gemm gemm;
-	struct nn_image in;		/* of a convolution */
+	struct nn_image in;		/* input of a convolution */
 	struct nn_window window;
 	bool is_window;			/* each row of the product is a window, not one pixel */
 	/*

@@ -63,7 +63,7 @@ struct nn_gemm_f32 {
 struct nn_depthwise_f32 {
 	size_t channels;		/* elements between pixels */
 	size_t count;
-	size_t height;			/* of the filter */
+	size_t height;			/* height of the filter */
 	size_t width;
 	size_t in_width;
 	size_t out_width;
@@ -171,7 +171,7 @@ static inline bool nn_q8_halves(const struct nn_q8_factor *f)
 struct nn_binary_q8 {
 	enum nn_binary operation;
 	size_t rows;
-	size_t count;			/* of a row */
+	size_t count;			/* number of elements of a row */
 	const uint8_t *a;
 	const uint8_t *b;
 	size_t a_stride;		/* distance between rows; 0 repeats one row */
@@ -183,7 +183,7 @@ struct nn_binary_q8 {
 	int32_t a_zero;
 	int32_t b_zero;
 	struct nn_q8_factor a_factor;	/* factor of a in sums, and in PRELU if a is not negative */
-	struct nn_q8_factor b_factor;	/* of sums */
+	struct nn_q8_factor b_factor;	/* factor of b in sums */
 	struct nn_q8_factor out_factor;	/* factor of a sum or a product */
 	struct nn_q8_output output;
 };
@@ -270,7 +270,7 @@ struct nn_average_q8 {
  * elements.
  */
 struct nn_blend {
-	bool is_byte;			/* else float */
+	bool is_byte;			/* true: bytes; false: floats */
 	uint8_t flip;			/* 0x80 for signed bytes, otherwise 0 */
 	size_t width;			/* pixels */
 	size_t channels;

@@ -21,7 +21,7 @@ struct response {
 	struct nn_response_f32 f32;	/* parameters that are the same for all elements */
 	float beta;
 	size_t rows;			/* product of the dimensions before the axis */
-	size_t size;			/* of the axis */
+	size_t size;			/* size of the axis */
 	size_t inner;			/* distance between elements along the axis */
 	size_t radius;
 	/* A task computes `task_columns` columns of `task_rows` rows. */

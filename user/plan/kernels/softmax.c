@@ -12,10 +12,10 @@ enum { X, BETA, AXIS };
 
 struct softmax {
 	size_t rows;
-	size_t elements;		/* of a row */
+	size_t elements;		/* number of elements of a row */
 	size_t task_rows;
 	bool is_float;
-	bool is_log;			/* of floats */
+	bool is_log;			/* true: LOG_SOFTMAX, which exists only for floats */
 	float beta;
 	struct nn_multiplier factor;	/* of int8 */
 	struct nn_softmax_q8 tables;

@@ -26,7 +26,7 @@ struct fact {
 struct narrow {
 	struct rewrite r;
 	const struct nn_model *from;
-	const struct nn_subgraph *s;	/* of it */
+	const struct nn_subgraph *s;	/* subgraph of `from` */
 	struct fact *facts;
 };
 

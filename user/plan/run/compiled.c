@@ -33,7 +33,7 @@ struct context {
 	struct nn_run_memory memory;
 	/* Input whose range of values look() found for the previous step, or NULL. */
 	const void *looked_at;
-	size_t looked;			/* elements */
+	size_t looked;			/* number of elements of `looked_at` */
 	struct nn_range ranges[NN_MAX_LOOKS];
 };
 

@@ -63,8 +63,8 @@ struct sections {
 	const struct nn_attributes *attributes;
 	struct section *first;
 	struct weights *weights;
-	_Atomic(uint64_t) runs;		/* executions, ever */
-	_Atomic(uint64_t) made;		/* plans, ever */
+	_Atomic(uint64_t) runs;		/* number of all executions so far */
+	_Atomic(uint64_t) made;		/* number of all plans made so far */
 	_Atomic(uint64_t) bytes;	/* memory of all cached plans, without shared weights */
 	uint64_t limit;			/* limit for the sum of `bytes` and shared weights */
 };
@@ -74,8 +74,8 @@ struct section {
 	struct section *next;
 	const struct nn_model *model;
 	const struct nn_subgraph *from;
-	uint32_t index;			/* of the subgraph */
-	uint32_t first;			/* operations */
+	uint32_t index;			/* index of the subgraph */
+	uint32_t first;			/* index of the first operation */
 	uint32_t count;
 	uint32_t *inputs;	/* operands that the section reads but does not write */
 	uint32_t *outputs;		/* operands that the section writes and other steps need */

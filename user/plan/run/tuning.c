@@ -46,7 +46,7 @@ enum way { ALL, ALONE, WAYS };
 
 struct step_times {
 	uint64_t ns[WAYS][WAY_RUNS];
-	bool alone;			/* proposed */
+	bool alone;			/* true: one thread is proposed for the step */
 };
 
 struct tuning {

@@ -26,7 +26,7 @@ struct camera {
 };
 
 struct camera_frame {
-	uint32_t index;			/* of its buffer */
+	uint32_t index;			/* index of the frame's buffer */
 	uint32_t sequence;		/* number of frames that the camera captured before */
 };
 

@@ -61,7 +61,7 @@ static inline uint32_t net_out_count(const struct net_layer *layer)
 
 /* The rows (or columns) of a filter that lie inside the image for output row (or column) `o`. */
 struct net_span {
-	uint32_t first, end;		/* of the filter */
+	uint32_t first, end;		/* rows of the filter */
 	uint32_t in;			/* row of the image that meets the filter's row `first` */
 };
 struct net_span net_span(const struct net_layer *layer, uint32_t o);

@@ -54,7 +54,7 @@ bool target_unguard(struct target *t);
  * read.
  */
 struct usage {
-	uint64_t bytes;			/* of memory */
+	uint64_t bytes;			/* size of the memory in bytes */
 	uint32_t files, threads;
 };
 struct usage target_usage(const struct target *t);

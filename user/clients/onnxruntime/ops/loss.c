@@ -10,7 +10,7 @@
 /* The node's input is [batch, classes, rest], and the class of each element [batch, rest]. */
 struct loss {
 	uint32_t batch, classes, rest;
-	uint32_t dims[3];		/* of the input */
+	uint32_t dims[3];		/* batch, classes and rest */
 	/* Bool tensor of the input's shape that is true at the class of each element. */
 	uint32_t chosen;
 };
