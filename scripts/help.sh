@@ -2,8 +2,8 @@
 # Every shell script sources help.sh at its start. If the argument is -h or --help, help.sh prints
 # the comment at the script's head. If the first argument is an option that the head comment does
 # not name, help.sh reports the option and ends the script with exit status 2. The file help.sh
-# splits an option --NAME=VALUE into two words. If the head comment of a script has the word OPTION,
-# help.sh leaves the script's options unchanged.
+# splits an option --NAME=VALUE into two words. A script whose head comment has the word OPTION
+# parses all options itself: help.sh neither checks nor splits them.
 
 # usage: prints the comment block at the head of the calling script, without its first two lines
 usage() {

@@ -10,7 +10,8 @@
 struct ANeuralNetworksEvent {
 	int fence;	/* fd of a sync_file, or of an execution's file from the kernel, or -1 */
 	uint32_t process;	/* result of handle_process() when the event was made */
-	const ANeuralNetworksDevice *device;	/* device of `execution`, if `fence` is its file */
+	/* device of `execution` if `fence` is the execution's file, otherwise NULL */
+	const ANeuralNetworksDevice *device;
 	/* execution of the event, under `lock`; NULL after the execution's end was recorded */
 	ANeuralNetworksExecution *execution;
 	pthread_t thread;		/* thread that runs the execution, if there is no fence */

@@ -251,7 +251,7 @@ static char node_path[64];
 static int node, exit_code;
 static pthread_t thread;
 static bool is_running;
-static bool of_kit;			/* the broker under test is that of a kit engine */
+static bool of_kit;			/* true: tests the broker of an engine that uses the kit */
 /*
  * The engine has no functions, because processes serve the clients and the broker calls no function
  * of the engine.

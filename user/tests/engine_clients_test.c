@@ -2,9 +2,9 @@
 /*
  * Tests how an engine made with the kit serves its clients by threads or by processes. This test
  * imitates the kernel by replacing ioctl(). A named pipe simulates the engine's device node, and a
- * memfd simulates each session. If threads serve the clients, the clients request the device's
- * description. A process that serves a client runs this test's program, and writes its progress
- * into the session's memfd.
+ * memfd simulates each session. If threads serve the clients, each client's only command requests
+ * the device's description. A process that serves a client runs this test's program, and writes its
+ * progress into the session's memfd.
  */
 #define _GNU_SOURCE
 #include <errno.h>

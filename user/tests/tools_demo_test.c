@@ -365,7 +365,8 @@ static struct {
 	uint32_t queue[BUFFERS], queued;
 	int patterns, movement;		/* number of test patterns set, and last movement set */
 	bool has_no_frame, has_no_numbers, is_mapped, has_no_io;
-	int64_t moved;			/* value in /proc/self/io; a read adds half of the value */
+	/* rchar in the simulated /proc/self/io; each fopen() then adds half of `moved` */
+	int64_t moved;
 } camera;
 
 int __real_open(const char *path, int flags, ...);

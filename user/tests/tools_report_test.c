@@ -242,7 +242,7 @@ SEEN int ioctl(int fd, unsigned long request, ...)
 
 SEEN int uname(struct utsname *name)
 {
-	/* The sanitizers call uname() before a test has set up the machine. */
+	/* The sanitizers call uname() before a test has chosen the machine's release. */
 	if (!machine.release)
 		return (int)syscall(SYS_uname, name);
 	memset(name, 0, sizeof(*name));

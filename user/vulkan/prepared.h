@@ -64,8 +64,8 @@ enum nn_status prepared_begin(struct prepared *prepared, struct nn_execution *ex
 			      struct nn_error *err);
 
 /*
- * Returns whether the GPU can wait for a sync_file before the next execution. Returns false during
- * the first executions, in which the CPU measures the submissions.
+ * Returns whether the GPU can wait for a sync_file before the next execution. Returns false before
+ * the first executions, because the CPU measures how long their submissions take.
  */
 bool prepared_waits(const struct prepared *prepared);
 

@@ -21,7 +21,7 @@
 #include "bench/figure.h"
 
 #define ROUNDS		10	/* number of rounds, each with all ways of waiting */
-#define MAX_TRIPS	1000	/* maximum for each way of waiting, in all rounds */
+#define MAX_TRIPS	1000	/* maximum number of round trips for each way of waiting */
 #define WARM_TRIPS	10	/* executions before the measured ones of each round */
 #define ROUND_NS	150000000
 

@@ -38,7 +38,7 @@ struct translation {
 	struct translated *values;
 	const struct node *node;
 	bool *done;	/* for each node: true if translated with another node */
-	struct dynamic_node *dynamic;	/* for each node: its role in a pattern */
+	struct dynamic_node *dynamic;	/* for each node: its role in a dynamic GEMM or in GELU */
 	/* The inputs of the node in translation if it is a QLinear operator, otherwise NULL. */
 	const struct qlinear *qlinear;
 	bool is_wide;			/* the node computes float16 values in float32 */

@@ -36,9 +36,9 @@ struct blob_store;
 
 /*
  * Work of the store that takes long, and the result of the work. The function blob_work_run() does
- * the slow part of a get, a put or a check. The work does not use the store, and takes time
- * proportional to the entry's size. Any thread may call blob_work_run(), with only one put at a
- * time. After blob_work_run(), blob_store_end() returns the result.
+ * the slow part of a get, a put or a check. The function takes time proportional to the entry's
+ * size, and does not access the struct blob_store. Any thread may call blob_work_run(), with only
+ * one put at a time. After blob_work_run(), blob_store_end() returns the result.
  */
 struct blob_work {
 	bool done;	/* true: a get is finished, and blob_work_run() has nothing to do */

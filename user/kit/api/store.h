@@ -8,7 +8,7 @@
 
 #include "kit/cache/cache_client.h"
 
-/* Sets the connection to the keeper, which lives as long as the process. */
+/* Sets the connection to the keeper; the connection must exist until the process ends. */
 void store_open(struct cache_client *client);
 
 #endif /* NN_KIT_STORE_H */

@@ -16,8 +16,8 @@ enum waiting_whom {
 	WAITING_ALL,
 	WAITING_MODEST,			/* contexts whose user had few new workers lately */
 	/*
-	 * contexts of WAITING_MODEST whose user has no other context, or that have waited for
-	 * WAITING_GIVES_WAY_NS
+	 * contexts of WAITING_MODEST, except contexts whose user has another context and that
+	 * arrived less than WAITING_GIVES_WAY_NS ago
 	 */
 	WAITING_ALONE,
 };

@@ -212,8 +212,8 @@ static int add_files(scmp_filter_ctx filter, const struct nna_engine *engine)
 }
 
 /*
- * Allows system calls on files that drivers created. The condition `number` holds for the
- * descriptors of files that drivers created.
+ * Allows system calls on files that drivers created. `number` is a condition for a system call's
+ * first argument: the argument must be the descriptor of such a file.
  */
 static int add_driver_files(scmp_filter_ctx filter, struct scmp_arg_cmp number)
 {
