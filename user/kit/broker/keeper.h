@@ -39,14 +39,14 @@ extern const struct option_row keeper_rows[KEEPER_WORDS + 1];
 
 struct keeper {
 	struct keeper_options options;
-	pid_t pid;			/* 0: none */
+	pid_t pid;			/* process id of the keeper; 0 if no keeper runs */
 	int pidfd;	/* pidfd of the keeper, readable when the keeper has ended, or -1 */
 	int socket;			/* socket to the keeper, or -1 */
 	int own;			/* the broker's end of keeper_connect()'s socket, or -1 */
 	int program;
 	int claim;			/* descriptor of the cache's locked folder, or -1 */
 	bool is_taken;			/* true: another engine has locked the cache's folder */
-	char version[160];		/* version of the index */
+	char version[160];		/* version of the cache's index, see keeper.c */
 	uint64_t started_ns;
 };
 

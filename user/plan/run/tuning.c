@@ -148,8 +148,8 @@ void tuning_add(struct tuning *t, uint32_t step, uint64_t ns)
 }
 
 /*
- * Ends the first phase of tuning. Returns false if no step was faster on one thread, which makes
- * the second phase unnecessary.
+ * Ends the first phase of tuning: proposes one thread for each step that was faster on one thread.
+ * Returns false if no step was faster on one thread, which makes the second phase unnecessary.
  */
 static bool propose(struct tuning *t)
 {
@@ -164,7 +164,7 @@ static bool propose(struct tuning *t)
 	return any;
 }
 
-/* Records the time of a run of the second phase. */
+/* Records the time of a run of the second phase, if the run counts. */
 static void note(struct tuning *t)
 {
 	const uint32_t round = (t->runs - STEP_RUNS) / ROUND_RUNS;

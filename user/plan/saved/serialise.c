@@ -14,7 +14,8 @@
 #include "plan/saved/restore.h"
 
 struct serialiser {
-	const void *data;	/* reserved addresses in place of the data part */
+	/* start of the reserved addresses that stand for the memory of the data part */
+	const void *data;
 	const struct compiled *c;
 	const struct saved_header *h;
 	uint32_t *numbers;	/* for each operand: 1 + its number in the serialised plan, or 0 */
