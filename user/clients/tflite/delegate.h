@@ -54,8 +54,8 @@ int partition_graph(struct tfl_context *context, struct tfl_delegate *delegate);
 
 /*
  * Returns why the calling TensorFlow Lite cannot be trusted: an unknown version, or a structure's
- * member with an impossible value. Returns NULL if there is no such reason. The caller must call
- * runtime_wrong() before it reads execution plans.
+ * member with an impossible value. Returns NULL if TensorFlow Lite can be trusted. The caller must
+ * call runtime_wrong() before it reads execution plans.
  */
 const char *runtime_wrong(struct delegate *delegate, struct tfl_context *context,
 			  char text[OPTIONS_ERROR_SIZE]);

@@ -213,7 +213,7 @@ static int add_files(scmp_filter_ctx filter, const struct nna_engine *engine)
 
 /*
  * Allows system calls on files that drivers created. `number` is a condition for a system call's
- * first argument: the argument must be the descriptor of such a file.
+ * first argument: the argument must be the descriptor of a driver's file.
  */
 static int add_driver_files(scmp_filter_ctx filter, struct scmp_arg_cmp number)
 {

@@ -18,8 +18,8 @@
 #define GROUP NN_Q8_SIGNED_GROUP
 
 /*
- * The kinds with TWICE sum two products in 16 bits; the sum does not overflow unless all four
- * factors are -128. The kinds with FLIPPED convert unsigned bytes of the rows to signed bytes.
+ * Products of the kinds *_TWICE are summed in pairs in 16 bits; the sum of a pair overflows only if
+ * all four factors are -128. The kinds FLIPPED* convert unsigned bytes of the rows to signed bytes.
  */
 enum kind { SIGNED, SIGNED_TWICE, FLIPPED, FLIPPED_TWICE };
 

@@ -192,7 +192,10 @@ static uint32_t add_constant(struct nhwc *w, int32_t type, uint32_t rank, uint32
 
 static void add_permutation(struct nhwc *w, uint32_t from, uint32_t to, uint32_t permutation)
 {
-	/* The pass may name TRANSPOSE, because the pass itself adds the operation. */
+	/*
+	 * This code may name TRANSPOSE instead of looking at traits of operations, because the
+	 * pass itself adds the TRANSPOSE.
+	 */
 	rewrite_add(&w->r, NN_OP_TRANSPOSE, 2, 1, (uint32_t[]){ from, permutation }, &to);
 }
 
