@@ -262,8 +262,8 @@ static s64 nnaccel_time_offset(void)
 }
 
 /*
- * Subtracts an offset from a time; 0 means no time and stays 0. Returns 1 for a time before the
- * boot.
+ * Subtracts an offset from a time; 0 means no time and stays 0. If the result would be before the
+ * boot, returns 1, which is always in the past.
  */
 static u64 nnaccel_time_less(u64 ns, s64 offset)
 {

@@ -26,9 +26,9 @@ struct nn_gate_weights {
 };
 
 /*
- * A cell that runs along a sequence. The caller sets the fields above the empty line. The packed
- * weights for the input come first, then those for the auxiliary input, then those for the state;
- * each has the weights of all gates.
+ * A cell that runs along a sequence. The caller sets the fields before `chunk`. The packed weights
+ * for the input come first, then those for the auxiliary input, then those for the state; each has
+ * the weights of all gates.
  */
 struct nn_recurrent {
 	struct nn_sequence sequence;
@@ -69,14 +69,14 @@ struct nn_recurrent {
 bool nn_recurrent_prepare(const struct nn_run *r, struct nn_ready *ready, struct nn_recurrent *l);
 
 /*
- * The saved fields of a recurrent layer: all above the empty line except `gates`, `weights` and
+ * The saved fields of a recurrent layer: all before `chunk` except `gates`, `weights` and
  * `is_alone`.
  */
 extern const struct nn_field nn_recurrent_fields[];
 
 /*
- * Adds the size of the layer's packed weights to `ready`, and sets the fields below the empty line.
- * Returns false if the output has too few columns for the layer's columns.
+ * Adds the size of the layer's packed weights to `ready`, and sets the field `chunk` and all fields
+ * after it. Returns false if the output has too few columns for the layer's columns.
  */
 bool nn_recurrent_complete(struct nn_ready *ready, struct nn_recurrent *l);
 
