@@ -316,8 +316,8 @@ static const struct file_operations nnaccel_hold_fops = {
 /*
  * Makes a file that counts as a writable mapping of @file, so that no process can add a seal
  * against writing. If a session's mmap() drops the last reference to the pool, fput() defers the
- * release of the file to the end of the system call. The new mapping then counts as a writable
- * mapping by itself.
+ * release of the file to the end of the system call. By then the session's new mapping counts as a
+ * writable mapping, so that @file never lacks one.
  */
 static struct file *nnaccel_hold_create(struct file *file)
 {
