@@ -48,7 +48,7 @@ struct nnaccel_access_queue {
 };
 
 /**
- * struct nnaccel_late_end - The end of an access that the caller could not complete
+ * struct nnaccel_late_end - Ends a CPU access again after the exporter returned EINTR or EAGAIN
  * @work: calls the exporter until no signal interrupts it
  * @refs: references of the caller and the work
  * @done: the exporter has returned

@@ -25,8 +25,9 @@ void nna_buffers_init(struct nna_buffer_uses *uses);
 /*
  * Prepares the buffers of an execution. Takes references to the buffers that the request names,
  * checks the arguments against the buffers' contents or capacity, and sets the shapes of inputs.
- * Enlarges buffers of outputs of known size, and fills in uses->ids. Returns NN_INVALID_ARGUMENT
- * for a token without a buffer, a repeated token, or a shape that does not fit.
+ * Enlarges the buffer of each output whose size is known. Sets uses->ids to the kernel's ids of the
+ * buffers. Returns NN_INVALID_ARGUMENT for a token without a buffer, a repeated token, or a shape
+ * that does not fit.
  */
 enum nn_status nna_buffers_in(struct nna_buffer_uses *uses, struct nna_device *device,
 			      const struct nna_request *request, struct nnaccel_arg *args,

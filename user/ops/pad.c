@@ -119,8 +119,8 @@ static enum nn_status infer_mirror_pad(struct nn_run *r)
 
 /*
  * Fills the borders of the output along one axis with mirror images. Along the axis, the output has
- * `before` border slabs, then `dim` slabs of the input, then `after` border slabs. The caller must
- * already have filled the borders of all inner axes in the slabs of the input.
+ * `before` border slabs, then `dim` slabs of the input, then `after` border slabs. Before the call,
+ * the caller pads the `dim` slabs along all inner axes, because the function copies whole slabs.
  */
 static void mirror_axis(char *slab, size_t size, uint32_t before, uint32_t dim, uint32_t after,
 			uint32_t mode)

@@ -37,8 +37,8 @@ _Static_assert(offsetof(struct nnaccel_ring_control, consumed) == 64, "a cache l
 #define BLIND_NS 2000
 
 /*
- * Number of lines that are prefetched after a packet's first line. Most packets have at most
- * CLAIMED_LINES + 1 lines.
+ * Number of cache lines that are prefetched after a packet's first line. Most packets fit into
+ * CLAIMED_LINES + 1 cache lines.
  */
 #define CLAIMED_LINES 2
 
@@ -256,11 +256,10 @@ static inline void fill_line(struct nnaccel_line *line, const struct nnaccel_dat
 }
 
 /*
- * Writes the lines of a packet, the first line last. The first line's sequence is written after
- * everything else, so that an end that sees this sequence sees the whole packet. The writes to the
- * first line follow each other directly, because the other end polls this line, and each write
- * after a read would transfer the cache line again. Returns the address of the first line's
- * sequence word.
+ * Writes the lines of a packet. The word `sequence` of a packet's first line is written last, so
+ * that a receiver that reads the new value also sees the whole packet. The writes to the first line
+ * of a packet follow each other directly, because the receiver polls the first line, and each read
+ * between two writes costs time. Returns the address of the first line's sequence word.
  */
 static const uint32_t *write_packet(struct nn_ring *ring, const struct nnaccel_datum *datums,
 				    uint32_t n)

@@ -20,7 +20,7 @@
  */
 uint64_t nn_spin_budget(int wanted_us, bool low_power);
 
-/* State that is learned from previous waits. Other files may use only the member budget_ns. */
+/* Measurements of earlier waits. Outside of waiting.c, only nn_waiter.budget_ns may be used. */
 struct nn_waiter {
 	uint64_t budget_ns;	/* longest time that a short wait spins */
 	uint64_t mean_ns;	/* mean duration of waits */

@@ -17,8 +17,8 @@ static inline const struct nn_attributes *attributes_given(const struct nn_attri
 }
 
 /*
- * Returns BAD_DATA unless a model may contain this type or operation of an extension. The program
- * must have permission for extensions, and an extension with the prefix must define the type.
+ * Return BAD_DATA if no device has the extension of `type`, or if this program may not use
+ * extensions. extension_check_type() also returns BAD_DATA if the extension does not define `type`.
  */
 int extension_check_type(int32_t type, struct nn_error *err);
 int extension_check_operation(int32_t type, struct nn_error *err);

@@ -412,7 +412,8 @@ static void test_too_fast_is_later(void **state)
 	waiting_judge(&waiting, &limits, START + WAITING_MAX_NS - 1);
 	assert_null(waiting_refused(&waiting, START + WAITING_MAX_NS - 1));
 	/*
-	 * A context is refused after the longest wait if the user still starts workers too often.
+	 * A context that has waited WAITING_MAX_NS is refused if its user still starts workers too
+	 * often.
 	 */
 	for (int i = 0; i < LIMITS_BURST; i++) {
 		limits_acquire(&limits, 1000, START + WAITING_MAX_NS);

@@ -85,9 +85,9 @@ static struct {
 static const struct nna_role role = { .frequency = 1 };
 
 /*
- * Each X() of CALLS has a function's name, whether the function can get a wrong argument, and a
- * call of the function. If `bad` is true, the call passes a wrong argument. The list `silent` has
- * the functions of libnnaccel.map without an error parameter.
+ * The macro CALLS has an entry X(name, can_be_bad, call) for each function of libnnaccel.map with
+ * an error parameter. If can_be_bad and `bad` are true, `call` passes a wrong argument. The list
+ * `silent` has the functions of libnnaccel.map without an error parameter.
  */
 #define CALLS(X) \
 	X(nna_buffer_allocate, true, \

@@ -50,7 +50,7 @@ static struct kernel {
 	unsigned int queries;
 	struct nn_device_info device;
 	uint32_t device_size;
-	/* The last import of memory that is not a serialised model. */
+	/* argument of the last import, not counting imports of serialised models */
 	struct nnaccel_pool_import import;
 	unsigned int imports;	/* number of imports, and all access flags of these imports */
 	uint32_t imported_prot;

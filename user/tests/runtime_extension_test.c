@@ -390,8 +390,8 @@ static void test_cached(void **state)
 }
 
 /*
- * The test makes a device memory for the output with the numbers. The execution writes to the
- * device memory, and the test copies the contents to other memory.
+ * The execution writes output 0 to a device memory, and the test copies the contents of the device
+ * memory to a file.
  */
 static void test_domain(void **state)
 {

@@ -338,7 +338,7 @@ static void test_keeper(void **unused)
 			    "nnaccel cache: the engine's keeper cannot do it: see its log\n");
 	}
 	close(keeper.socket);
-	/* If no keeper listens, the tool opens the index in its folder. */
+	/* If no keeper listens, `nnaccel cache` itself opens the index of the engine's cache. */
 	assert_prints("--uid 2000 clear", 0, "1 entries cleared\n");
 }
 

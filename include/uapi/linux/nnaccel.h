@@ -2223,8 +2223,8 @@ struct nnaccel_session_fetch {
  * If the command's caller no longer waits, the commit succeeds and the answer
  * is dropped.
  *
- * With @buffer the call continues as NNACCEL_SESSION_FETCH once the answer was accepted,
- * and may return the errors of NNACCEL_SESSION_FETCH. If @cookie is 0 after an error,
+ * If @buffer is set, NNACCEL_SESSION_COMMIT commits the answer, then fetches the next command like
+ * NNACCEL_SESSION_FETCH, and may return an error of the fetch. If @cookie is 0 after an error,
  * the answer was accepted and the fetch failed. After a failed fetch, a repeated call with the same
  * structure only fetches.
  *
@@ -2382,10 +2382,11 @@ struct nnaccel_session_sync {
  *
  * If the worker dies, each command that the worker fetched and did not answer waits until devices
  * no longer use the command's memory. Devices no longer use memory when all devices have detached
- * from the dma-bufs of its grant, and all fences of these dma-bufs have signalled. The command then
- * ends with EPIPE, or with ENOTRECOVERABLE if the module's limit for fences passes first. While
- * devices use memory, the memory is not freed. A burst that has slots for memory in use becomes
- * dead only when devices no longer use the memory, or when the module's limit passes.
+ * from the dma-bufs of its grant, and all fences of these dma-bufs have signalled. A dead worker's
+ * command ends with EPIPE when devices no longer use its memory, or with ENOTRECOVERABLE if the
+ * module's limit for fences passes first. While devices use memory, the memory is not freed. A
+ * burst that has slots for memory in use becomes dead only when devices no longer use the memory,
+ * or when the module's limit passes.
  *
  * Errors:
  * EINVAL: @prot has a value that is not listed above.

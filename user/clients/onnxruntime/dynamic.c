@@ -260,8 +260,8 @@ uint32_t dynamic_in(struct lowering *t, const struct dynamic_node *d, const stru
 }
 
 /*
- * Reads the weights' zero point, or a zero point for each channel; 0 if the input is missing.
- * Returns false if the number of zero points is wrong.
+ * Sets zeros[c] to the zero point of the weights of channel c; to 0 if the node has no zero points.
+ * Returns false unless the zero points are constant, and are one number or one for each channel.
  */
 static bool read_zeros(struct lowering *t, const struct dynamic_node *d, uint32_t channels,
 		       int32_t *zeros)

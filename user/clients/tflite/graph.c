@@ -325,8 +325,8 @@ static uint32_t constant_of(struct lowering *t, const struct tfl_tensor *tensor,
 }
 
 /*
- * The bits that an operation needs of int64 numbers from outside of the partition. NNAPI receives
- * 32 bits of each int64 number.
+ * An operation needs all 64 bits of an int64 tensor's numbers, or only the low 32 bits, or uses the
+ * numbers as indices. NNAPI receives only the low 32 bits of the numbers in a partition's inputs.
  */
 enum reading { ALL_BITS, LOW_BITS, INDICES };
 

@@ -25,8 +25,8 @@
 #include "kit/cache/keeper_message.h"
 
 /*
- * Number of entries that the store remembers as verified. An entry that the store does not remember
- * is verified when it is used again.
+ * Maximum number of cache entries that the store remembers as verified. An entry that the store has
+ * forgotten is verified again at its next use.
  */
 #define MAX_VERIFIED 256
 

@@ -150,11 +150,9 @@ struct nnx_call {
 	enum nnx_status (*fail)(struct nnx_call *call, enum nnx_status status,
 				const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-	/*
-	 * Since version 2: number of the compilation's attributes, for compile, shape and execute.
-	 */
+	/* Since version 2: length of `attributes`; set in calls of compile, shape and execute. */
 	uint32_t num_attributes;
-	/* Since version 2: number of the execution's attributes, for shape and execute. */
+	/* Since version 2: length of `execution_attributes`; set in calls of shape and execute. */
 	uint32_t num_execution_attributes;
 	const struct nnx_attribute *attributes;
 	const struct nnx_attribute *execution_attributes;

@@ -556,9 +556,10 @@ struct nna_buffer_roles {
  * execution returns NN_INVALID_ARGUMENT if an argument is not one of its buffer's roles, or if a
  * buffer is both input and output. An execution returns NN_INVALID_ARGUMENT if an input's shape
  * differs from the buffer's shape, or if an output's shape differs from the shape that `desc` and
- * the buffer's roles give. An execution returns NN_GENERAL_FAILURE if an input's buffer is empty,
- * or if another execution or copy is writing to a buffer of the request or reading the buffer of an
- * output. An execution that fails after it began leaves the buffers of its outputs empty.
+ * the buffer's roles give. An execution returns NN_GENERAL_FAILURE if an input's buffer is empty.
+ * Concurrent writes to a buffer of the execution, and concurrent reads of an output's buffer, also
+ * cause NN_GENERAL_FAILURE. An execution that fails after it began leaves the buffers of its
+ * outputs empty.
  *
  * A buffer's contents outlive the models and their worker.
  */

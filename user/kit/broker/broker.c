@@ -136,8 +136,8 @@ static void close_fd(int *fd)
 }
 
 /*
- * Removes a file from epoll before closing the file. Without the removal, epoll would report the
- * file's events while a worker between clone() and execve() has a copy of the descriptor.
+ * Removes *fd from epoll and closes *fd. If *fd were only closed, epoll would report events of *fd
+ * as long as a new worker that has not called execve() yet has a copy of *fd.
  */
 static void unwatch_and_close(struct broker *b, int *fd)
 {

@@ -39,9 +39,9 @@ struct cgroup {
 };
 
 /*
- * Moves the broker into a child of the broker's cgroup, and enables the controllers for the other
- * children of this cgroup. If the controllers cannot be enabled, logs why and changes nothing;
- * later calls for this struct cgroup do nothing.
+ * Enables the controllers for the cgroups of workers, after moving the broker into a cgroup of its
+ * own. If the controllers cannot be enabled, logs the reason and leaves the broker in its cgroup;
+ * the other functions of this header then do nothing for `cgroup`.
  */
 void cgroup_init(struct cgroup *cgroup, const struct cgroup_options *options);
 

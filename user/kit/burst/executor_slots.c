@@ -22,7 +22,10 @@ struct slot_place {
 	struct mapping *mapping;
 };
 
-/* Removes a slot. The caller holds e->lock, and no request may execute. */
+/*
+ * Removes a slot; must not be called while a request of the burst executes. The caller holds
+ * e->lock, unless the caller is freeing `e`.
+ */
 static void drop(struct executor *e, const struct slot_place *place)
 {
 	if (!place->mapping)

@@ -265,7 +265,7 @@ struct job {
 /* A command that a thread is serving, or an execution that the engine has deferred. */
 struct work {
 	struct server *server;
-	struct room room;		/* memory of the command */
+	struct room room;		/* memory into which commands are fetched */
 	struct command command;
 	struct answer answer;
 	struct due due;

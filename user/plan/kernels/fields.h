@@ -36,8 +36,8 @@ enum nn_field_rule {
 #define NN_MAX_FACTORS 4
 
 /*
- * A product of fields in a kernel's state. The product is a number that must not exceed a limit, or
- * the number of elements that a step accesses in an operand.
+ * A product of fields in a kernel's state. A LIMIT row checks that the product is at most `most`.
+ * In a SPAN row, the product is the number of elements that a step accesses in an operand.
  */
 struct nn_span {
 	bool is_output;

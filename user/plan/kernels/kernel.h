@@ -158,9 +158,9 @@ struct nn_kernel {
 	/*
 	 * A table of the fields of `state` that are saved (see fields.h), so that a saved plan can
 	 * be loaded without compiling. `fields` is NULL if steps of this kernel cannot be saved. A
-	 * step may read an input only if `fields` has a span of the input. In a saved step, no
-	 * address, size or branch may depend on values of inputs. In a restored step even an
-	 * omitted input has an address, so a field must record that the input was omitted.
+	 * step may read only inputs for which `fields` has a SPAN row, which checks the input's
+	 * size. In a saved step, no address, size or branch may depend on values of inputs. In a
+	 * restored step even an omitted input has an address, so a field must record the omission.
 	 */
 	const struct nn_field *fields;
 	/*

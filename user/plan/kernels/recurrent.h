@@ -22,7 +22,7 @@ struct nn_gate_weights {
 	uint32_t recurrent;
 	uint32_t aux;
 	uint32_t bias;
-	bool has_bias;			/* if false, the sums of the gate begin at 0 */
+	bool has_bias;			/* true: the gate's sums begin at the bias; false: at 0 */
 };
 
 /*

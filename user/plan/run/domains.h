@@ -26,9 +26,10 @@ struct domains {
 };
 
 /*
- * Reads the domains of CPUs 0 ... num_cpus - 1 from a folder like /sys/devices/system/cpu. A CPU
- * that shares its last-level cache with no other CPU belongs to the domain of its package. Returns
- * false if the folder does not list caches and packages, or if memory runs out.
+ * Reads the domains of CPUs 0 ... num_cpus - 1 from the folder `root`, laid out like
+ * /sys/devices/system/cpu. A CPU that shares its last-level cache with no other CPU belongs to the
+ * domain of its package. Returns false if `root` lists neither the CPUs that share a CPU's cache
+ * nor the CPUs of its package, or if memory runs out.
  */
 bool domains_read(struct domains *d, const char *root, uint32_t num_cpus);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads of this process that share the work of executions. A caller, the opener, opens a job
+ * The threads of this process that share the work of executions. The caller's thread opens a job
  * and runs tasks of the job. Idle helper threads join the job; helper threads without a job spin
- * for a moment, and then sleep. The opener never waits for a helper thread that has not joined the
- * job. The opener wakes a few sleeping helpers, each of which wakes a few more. Helpers on CPUs
- * that share the opener's cache are woken first, then helpers on the same package as the opener.
- * The threads are not bound to CPUs.
+ * for a moment, and then sleep. The caller's thread never waits for a helper that has not joined
+ * the job. The caller's thread wakes a few sleeping helpers, and each helper wakes a few more.
+ * Helpers whose CPU shares a last-level cache with the caller's CPU are woken first, then helpers
+ * on the same CPU package. Helper threads are not bound to CPUs.
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
@@ -41,8 +41,9 @@
 #endif
 
 /*
- * A job. While `open` is false and `users` is 0, only the opener accesses the fields below `users`.
- * A helper increments `users` before it reads `open`, so that the opener waits for the helper.
+ * A job. While `open` is false and `users` is 0, only the thread that took the job accesses the
+ * fields below `users`. A helper increments `users` before it reads `open`, so that the thread that
+ * took the job waits for the helper.
  */
 struct job {
 	_Atomic bool taken;
@@ -52,7 +53,7 @@ struct job {
 	/* lower half: tasks taken from the front; upper half: tasks taken from the end */
 	_Atomic uint64_t next;
 	_Atomic uint32_t unwoken;	/* number of helpers that may still be woken */
-	struct domain near;		/* domain of the opener's CPU */
+	struct domain near;		/* domain of the caller's CPU */
 	uint32_t count;
 	uint32_t max_users;
 	threads_fn *fn;

@@ -219,8 +219,8 @@ void pieces_end(struct nn_plan_pieces *p)
 }
 
 /*
- * Places a constant in the model's copied values, after `used` bytes, or in the data part. A
- * constant that no operation reads is removed.
+ * Puts a determining constant at offset *used of model.values, and any other constant in the data
+ * part of the saved plan. A constant that no operation reads is removed.
  */
 static void place_constant(struct saver *s, size_t index, uint64_t *used)
 {

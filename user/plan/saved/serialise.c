@@ -19,7 +19,8 @@ struct serialiser {
 	const struct compiled *c;
 	const struct saved_header *h;
 	uint32_t *numbers;	/* for each operand: 1 + its number in the serialised plan, or 0 */
-	uint32_t none;			/* 1 + number of the place that unread inputs share, or 0 */
+	/* 1 + number of the serial_place that stands for all unread inputs; 0: no such input */
+	uint32_t none;
 	struct serial_header head;
 	struct serial_arg *args;
 	struct serial_place *places;

@@ -90,7 +90,7 @@ static uint32_t image(struct lowering *t, const struct conv *c)
 	return result(t, c->x, 4, dims);
 }
 
-/* Emits a convolution that writes operand `out`, and sets output 0 to the convolution's result. */
+/* Emits a convolution that computes operand `out`, which becomes output 0 of the ONNX node. */
 static void set_conv(struct lowering *t, struct conv *c, uint32_t out)
 {
 	const struct shape shape = window_shape(&c->w, c->outputs);

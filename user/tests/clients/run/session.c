@@ -31,8 +31,8 @@ static int run(const OrtEnv *env, const char *model, bool cpu)
 	    bad(api->CloneSessionOptions(options, &copy)))
 		return 1;
 	/*
-	 * Release the original early: options that are made later may get the address of the
-	 * released options.
+	 * Release `options` before the session is created, so that other options may get the
+	 * address of `options`.
 	 */
 	api->ReleaseSessionOptions(options);
 	if (bad(api->CreateSession(env, model, copy, &session)) ||
