@@ -282,8 +282,8 @@ static VkResult record_box(struct commands *c, const struct commands_target *t, 
 }
 
 /*
- * Records a range of work groups. Halves the range until each part is short enough for a
- * submission.
+ * Records a range of work groups. Halves a range that is too long for a submission, until each part
+ * is short enough.
  */
 static VkResult record_halves(struct commands *c, const struct commands_target *t, uint32_t index,
 			      const struct box *all, double ns, uint32_t cuts)
