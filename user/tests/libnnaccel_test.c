@@ -52,9 +52,10 @@ static struct kernel {
 	uint32_t device_size;
 	/* argument of the last import, not counting imports of serialised models */
 	struct nnaccel_pool_import import;
-	unsigned int imports;	/* number of imports, and all access flags of these imports */
+	unsigned int imports;	/* number of imports; imported_prot has their access flags */
 	uint32_t imported_prot;
-	bool saves_to_memory;			/* set if saving gets memory for both parts */
+	/* true: NNACCEL_WORK_CACHE_SAVE got memory for the model part and for the data part */
+	bool saves_to_memory;
 	void *wire;			/* serialised form of the last model, and its size */
 	size_t wire_size;
 	int wire_seals;
@@ -433,7 +434,7 @@ static void test_list(void **state)
 		assert_int_equal(list[i].type, wanted[i].type);
 		assert_int_equal(list[i].is_ready, wanted[i].is_ready);
 	}
-	/* An array that is too small gets the first devices, and the number of all. */
+	/* If the array is too small, nna_device_list() still returns the number of all devices. */
 	memset(list, 0x5a, sizeof(list));
 	count = 1;
 	assert_int_equal(nna_device_list(list, sizeof(list[0]), &count, &err), NN_OK);

@@ -22,8 +22,8 @@
  * fields only at the end of a structure; the field `size` is the structure's size in the caller's
  * version.
  *
- *	version 1	the first
- *	version 2	attributes in nnx_extension and nnx_call
+ *	Version 1 is the first version.
+ *	Version 2 adds attributes to nnx_extension and nnx_call.
  */
 #ifndef NNACCEL_EXTENSION_H
 #define NNACCEL_EXTENSION_H

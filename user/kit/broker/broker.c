@@ -46,8 +46,7 @@
 #define MAX_STARTING 2
 
 /*
- * Maximum number of epoll events that the broker handles before do_one() may do another slow
- * action.
+ * Maximum number of epoll events that the broker handles between two slow actions of do_one().
  */
 #define MAX_EVENTS 64
 

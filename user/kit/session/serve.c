@@ -25,10 +25,10 @@
 #include "model/attribute.h"
 #include "model/times.h"
 
-/* Initial size of the memory for a command. */
+/* Initial size of the memory into which a command is fetched. */
 #define FIRST_BUFFER 4096
 
-/* Memory for a command. The memory grows if a command needs more memory. */
+/* Memory into which a command is fetched. The memory grows for a larger command. */
 struct room {
 	void *data;
 	size_t size;
@@ -429,7 +429,7 @@ static void end_with_fence(struct job *job, struct answer *answer)
 	answer->device_ns = NNACCEL_TIME_NONE;
 }
 
-/* Returns the arguments of an execution; in all its arrays, the outputs follow the inputs. */
+/* Returns the arguments of an execution; in each array, the outputs follow the inputs. */
 static struct memory_args memory_args_of(const struct work *w)
 {
 	const struct nnaccel_cmd *head = w->command.head;

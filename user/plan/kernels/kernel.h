@@ -169,9 +169,9 @@ struct nn_kernel {
 	 */
 	bool (*restore)(struct nn_walk *w, void *state);
 	/*
-	 * Computes the fields of `state` that are not saved from the saved fields, and sets the
-	 * members of `ready` that prepare() sets, except `kernel`, `state` and `reads`. Returns
-	 * false if the CPU cannot run the step, or if a size is too large.
+	 * Computes the unsaved fields of `state` from the saved fields. Sets the members of `ready`
+	 * that prepare() sets, except `kernel`, `state` and `reads`. Returns false if the CPU
+	 * cannot run the step, or if a size is too large.
 	 */
 	bool (*complete)(void *state, struct nn_ready *ready);
 	/* Maximum number of inputs of a restored step, at most NN_SAVED_INPUTS. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code that all recurrent layers of floats share. The products of the inputs are computed for
- * several steps at a time, and then the products of the state step by step. The products of all
- * gates can be computed as one product.
+ * Code that all recurrent layers of floats share. A GEMM multiplies the inputs of
+ * several steps at a time by the weights; the state is then multiplied step by step. One GEMM can
+ * compute the products of all gates.
  */
 #ifndef NN_PLAN_KERNELS_RECURRENT_H
 #define NN_PLAN_KERNELS_RECURRENT_H
@@ -48,7 +48,7 @@ struct nn_recurrent {
 	bool is_alone;			/* true: the operation has only one cell */
 	bool single;	/* true: the layer has one step, and writes no output sequence */
 	bool packs;			/* true: each execution packs the weights */
-	/* the output's index, the first column to write, and the number of columns of the output */
+	/* index of the output, the first column to write, and the output's number of columns */
 	uint32_t out;
 	uint32_t column;
 	uint32_t columns;
