@@ -246,14 +246,11 @@ TEST_F(access, of_commands_that_overlap_on_own_memory)
 	close(buffer);
 }
 
-/* Creates a burst and maps its status. */
-static const struct nnaccel_burst_status *status_of_burst(struct served *s, uint32_t pool)
+/* Creates a burst and maps its status. A burst ends when its file is closed, even if mapped. */
+static const struct nnaccel_burst_status *status_of_burst(struct served *s, uint32_t pool, int *burst)
 {
-	int burst = served_burst(s, served_prepare(s, pool), NULL);
-	void *status = burst_map(burst, NNACCEL_BURST_STATUS, PAGE, PROT_READ);
-
-	close(burst);
-	return status;
+	*burst = served_burst(s, served_prepare(s, pool), NULL);
+	return burst_map(*burst, NNACCEL_BURST_STATUS, PAGE, PROT_READ);
 }
 
 /*
@@ -265,12 +262,13 @@ TEST_F(access, of_devices_is_told_to_bursts)
 	struct served s = { .broker = self->s.broker, .fd = device_open(), .session = -1 };
 	struct exporter_import import = { .fd = pool_export(self->s.fd, self->own) };
 	const struct nnaccel_burst_status *first, *second;
+	int bursts[2];
 
 	ASSERT_EQ(broker_await_new(s.broker, &s.context), 0);
 	ASSERT_EQ(broker_session(s.broker, s.context, &s.session), 0);
 	ASSERT_EQ(session_attach(s.session), 0);
-	first = status_of_burst(&self->s, self->own);
-	second = status_of_burst(&s, pool_alloc(s.fd, LENGTH));
+	first = status_of_burst(&self->s, self->own, &bursts[0]);
+	second = status_of_burst(&s, pool_alloc(s.fd, LENGTH), &bursts[1]);
 	ASSERT_NE(first, NULL);
 	ASSERT_NE(second, NULL);
 	EXPECT_EQ(first->devices, 0);
@@ -281,6 +279,8 @@ TEST_F(access, of_devices_is_told_to_bursts)
 	EXPECT_EQ(second->devices, 1);
 	munmap((void *)first, PAGE);
 	munmap((void *)second, PAGE);
+	close(bursts[0]);
+	close(bursts[1]);
 	close(import.fd);
 	s.broker = -1;
 	served_close(&s);
