@@ -247,7 +247,8 @@ TEST_F(access, of_commands_that_overlap_on_own_memory)
 }
 
 /* Creates a burst and maps its status. A burst ends when its file is closed, even if mapped. */
-static const struct nnaccel_burst_status *status_of_burst(struct served *s, uint32_t pool, int *burst)
+static const struct nnaccel_burst_status *status_of_burst(struct served *s, uint32_t pool,
+							   int *burst)
 {
 	*burst = served_burst(s, served_prepare(s, pool), NULL);
 	return burst_map(*burst, NNACCEL_BURST_STATUS, PAGE, PROT_READ);

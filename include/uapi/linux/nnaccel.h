@@ -1951,9 +1951,15 @@ enum nnaccel_cmd_kind {
 	 * Commit DO_BUFFER with the buffer's enum nnaccel_layout, as __u32, as payload.
 	 */
 	NNACCEL_DO_BUFFER = 10,
-	/** @NNACCEL_DO_COPY_IN: Copy @wire_length bytes from the second grant to the first, a buffer. */
+	/**
+	 * @NNACCEL_DO_COPY_IN: Copy @wire_length bytes from the second grant to the first grant,
+	 * which is a buffer.
+	 */
 	NNACCEL_DO_COPY_IN = 11,
-	/** @NNACCEL_DO_COPY_OUT: Copy @wire_length bytes from the first grant, a buffer, to the second. */
+	/**
+	 * @NNACCEL_DO_COPY_OUT: Copy @wire_length bytes from the first grant, which is a buffer, to
+	 * the second grant.
+	 */
 	NNACCEL_DO_COPY_OUT = 12,
 	/** @NNACCEL_DO_PREPARE_CACHED: Prepare @model from parts saved under @token. */
 	NNACCEL_DO_PREPARE_CACHED = 16,
