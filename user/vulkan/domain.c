@@ -43,18 +43,24 @@ void domain_release(struct domain *d)
 	free(d);
 }
 
+static enum nn_status check_length(const struct domain *d, uint64_t length, struct nn_error *err)
+{
+	if (length <= d->memory.size)
+		return NN_OK;
+	return nn_fail(err, NN_GENERAL_FAILURE, "the buffer has %llu bytes, not %llu",
+		       (unsigned long long)d->memory.size, (unsigned long long)length);
+}
+
 /* Copies between a domain and CPU memory, of which exactly one of `from` and `to` is given. */
 static enum nn_status copy(struct domain *d, const void *from, void *to, uint64_t length,
 			   struct nn_error *err)
 {
 	struct gpu_buffer staging;
-	enum nn_status status;
+	enum nn_status status = check_length(d, length, err);
 	VkResult result = VK_SUCCESS;
 
-	if (length > d->memory.size)
-		return nn_fail(err, NN_GENERAL_FAILURE, "the buffer has %llu bytes, not %llu",
-			       (unsigned long long)d->memory.size, (unsigned long long)length);
-	status = gpu_buffer_create(d->gpu, length, true, &staging, err);
+	if (!status)
+		status = gpu_buffer_create(d->gpu, length, true, &staging, err);
 	if (status)
 		return status;
 	if (from) {
@@ -89,9 +95,6 @@ enum nn_status domain_place(const struct domain *d, const struct gpu *gpu, uint6
 	if (d->gpu != gpu)
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE,
 			       "the GPU was lost, and the contents of the buffer with it");
-	if (length > d->memory.size)
-		return nn_fail(err, NN_GENERAL_FAILURE, "the buffer has %llu bytes, not %llu",
-			       (unsigned long long)d->memory.size, (unsigned long long)length);
 	*place = (struct place){ .buffer = d->memory.buffer, .id = d->id, .is_own = 1 };
-	return NN_OK;
+	return check_length(d, length, err);
 }
