@@ -87,11 +87,27 @@ static enum nn_status check_capacity(const struct nn_operand *operand, uint64_t 
 	return NN_OK;
 }
 
+/*
+ * Lets the engine create a buffer, which counts towards the client's device memory unless *own is
+ * NULL.
+ */
+static enum nn_status create_own(struct models *models, const struct nna_engine_new_buffer *wanted,
+				 void **own, struct nn_error *err)
+{
+	enum nn_status status = models_reserve(models, wanted->capacity, err);
+
+	if (status)
+		return status;
+	status = models->engine->buffers->create(models->engine, wanted, own, err);
+	if (status || !*own)
+		models_unreserve(models, wanted->capacity);
+	return status;
+}
+
 static enum nn_status add_buffer(struct buffers *buffers, const struct command *command,
 				 const struct merged *merged, uint32_t *layout,
 				 struct nn_error *err)
 {
-	const struct nna_engine *engine = buffers->models->engine;
 	const struct nnaccel_grant *grant = &command->grants[0];
 	const struct nna_engine_new_buffer wanted = {
 		.operand = &merged->operand, .capacity = grant->length,
@@ -100,7 +116,7 @@ static enum nn_status add_buffer(struct buffers *buffers, const struct command *
 	struct buffer *b;
 	enum nn_status status;
 
-	if (!engine->buffers)
+	if (!buffers->models->engine->buffers)
 		return NN_OK;
 	b = calloc(1, sizeof(*b));
 	if (!b || pthread_mutex_init(&b->lock, NULL)) {
@@ -109,12 +125,7 @@ static enum nn_status add_buffer(struct buffers *buffers, const struct command *
 	}
 	b->grant = grant->grant;
 	b->capacity = grant->length;
-	status = models_reserve(buffers->models, b->capacity, err);
-	if (!status) {
-		status = engine->buffers->create(engine, &wanted, &b->own, err);
-		if (status || !b->own)
-			models_unreserve(buffers->models, b->capacity);
-	}
+	status = create_own(buffers->models, &wanted, &b->own, err);
 	if (status || !b->own) {
 		pthread_mutex_destroy(&b->lock);
 		free(b);
