@@ -153,19 +153,29 @@ static uint32_t backwards(struct lowering *t, const struct recurrent *r, uint32_
 		    vector_int(t, 1, (int32_t[]){ r->batch_first }));
 }
 
+/* Returns the name number `index` of a node's attribute "activations"; NULL if it has fewer names. */
+static const char *activation_at(struct lowering *t, size_t index)
+{
+	const struct attribute *given = attr(t, "activations");
+
+	for (size_t at = 0; given && given->string && at < given->count;) {
+		const char *name = given->string + at;
+
+		if (!index--)
+			return name;
+		at += strlen(name) + 1;
+	}
+	return NULL;
+}
+
 /* If a node names activations, checks that each direction has the activations in `names`. */
 static bool activations_are(struct lowering *t, const char *const *names, size_t count)
 {
-	const struct attribute *given = attr(t, "activations");
-	size_t number = 0;
+	const char *name;
 
-	for (size_t at = 0; given && given->string && at < given->count; number++) {
-		const char *name = given->string + at;
-
-		if (strcasecmp(name, names[number % count]))
+	for (size_t i = 0; (name = activation_at(t, i)); i++)
+		if (strcasecmp(name, names[i % count]))
 			refuse(t, "activation %s is not supported", name);
-		at += strlen(name) + 1;
-	}
 	return !t->refused;
 }
 
@@ -269,14 +279,8 @@ static int32_t rnn_activation(struct lowering *t, uint32_t direction)
 		const char *name;
 		int32_t code;
 	} known[] = { { "Tanh", 4 }, { "Relu", 1 }, { "Sigmoid", 6 } };
-	const struct attribute *given = attr(t, "activations");
-	const char *name = known[0].name;
-	size_t at = 0;
+	const char *name = activation_at(t, direction) ?: activation_at(t, 0) ?: known[0].name;
 
-	for (uint32_t i = 0; given && given->string && i <= direction && at < given->count; i++) {
-		name = given->string + at;
-		at += strlen(name) + 1;
-	}
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strcasecmp(name, known[i].name))
 			return known[i].code;
