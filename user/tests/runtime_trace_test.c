@@ -547,29 +547,34 @@ static void compile_other_model(void)
 	compile(add_model(2), false);
 }
 
-/*
- * Compiles a model with one part on the device and one on the CPU; during that compilation,
- * compiles another model.
- */
-static void compile_two_at_once(void)
+/* Makes a model that adds its two inputs, and gives the sum to an operation of one or three inputs. */
+static ANeuralNetworksModel *add_then(ANeuralNetworksOperationType operation, uint32_t num_inputs)
 {
-	const uint32_t dims[] = { 2, 2 }, in[] = { 0, 1 }, add[] = { 0, 1, 2 };
-	const uint32_t between = 3, out = 4;
+	const uint32_t dims[] = { 2, 2 }, in[] = { 0, 1 }, first[] = { 0, 1, 2 }, second[] = { 3, 1, 2 };
+	const uint32_t between[] = { 3 }, out[] = { 4 };
+	const ANeuralNetworksOperandType tensor = tensor_type(2, dims), scalar = scalar_type(ANEURALNETWORKS_INT32);
 	const int32_t none = ANEURALNETWORKS_FUSED_NONE;
-	const ANeuralNetworksOperandType tensor = { ANEURALNETWORKS_TENSOR_FLOAT32, 2, dims, 0, 0 };
-	const ANeuralNetworksOperandType scalar = { ANEURALNETWORKS_INT32, 0, NULL, 0, 0 };
 	ANeuralNetworksModel *model;
 
 	assert_ok(ANeuralNetworksModel_create(&model));
 	for (uint32_t i = 0; i < 5; i++)
 		assert_ok(ANeuralNetworksModel_addOperand(model, i == 2 ? &scalar : &tensor));
 	assert_ok(ANeuralNetworksModel_setOperandValue(model, 2, &none, 4));
-	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, add, 1, &between));
-	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_FLOOR, 1, &between, 1, &out));
-	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, in, 1, &out));
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, first, 1, between));
+	assert_ok(ANeuralNetworksModel_addOperation(model, operation, num_inputs, second, 1, out));
+	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, in, 1, out));
 	assert_ok(ANeuralNetworksModel_finish(model));
+	return model;
+}
+
+/*
+ * Compiles a model with one part on the device and one on the CPU; during that compilation,
+ * compiles another model.
+ */
+static void compile_two_at_once(void)
+{
 	accel.before_prepare = compile_other_model;
-	compile(model, false);
+	compile(add_then(ANEURALNETWORKS_FLOOR, 1), false);
 }
 
 /* All parts of a model have the model's number, even if other models are compiled meanwhile. */
@@ -638,22 +643,9 @@ static void run_other_form(void)
  */
 static void run_two(uint32_t num_times)
 {
-	const uint32_t dims[] = { 2, 2 }, in[] = { 0, 1 }, first[] = { 0, 1, 2 }, second[] = { 3, 1, 2 };
-	const uint32_t between[] = { 3 }, out[] = { 4 };
-	const ANeuralNetworksOperandType tensor = tensor_type(2, dims), scalar = scalar_type(ANEURALNETWORKS_INT32);
-	const int32_t none = ANEURALNETWORKS_FUSED_NONE;
-	ANeuralNetworksModel *model;
-	ANeuralNetworksCompilation *c;
+	ANeuralNetworksModel *model = add_then(ANEURALNETWORKS_ADD, 3);
+	ANeuralNetworksCompilation *c = for_accelerator(model);
 
-	assert_ok(ANeuralNetworksModel_create(&model));
-	for (uint32_t i = 0; i < 5; i++)
-		assert_ok(ANeuralNetworksModel_addOperand(model, i == 2 ? &scalar : &tensor));
-	assert_ok(ANeuralNetworksModel_setOperandValue(model, 2, &none, 4));
-	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, first, 1, between));
-	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, second, 1, out));
-	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, in, 1, out));
-	assert_ok(ANeuralNetworksModel_finish(model));
-	c = for_accelerator(model);
 	assert_ok(ANeuralNetworksCompilation_finish(c));
 	accel.times[1] = (struct nn_operation_time){ 1, ANEURALNETWORKS_ADD, OPERATION_NS, 4 * OPERATION_NS };
 	accel.num_times = num_times;

@@ -1344,6 +1344,12 @@ static void check_all(const struct nn_arg *arg, float value)
 		assert_float_equal(((const float *)arg->data)[k], value, 0);
 }
 
+static void set_all(struct nn_arg *arg, float value)
+{
+	for (uint64_t k = 0; k < arg->length / sizeof(float); k++)
+		((float *)arg->data)[k] = value;
+}
+
 /*
  * Puts the inputs of a sum, filled with 1 and with 2, and the output of the sum into the client's
  * memory.
@@ -1354,8 +1360,7 @@ static void place_sum(struct arguments *a, char *memory)
 
 	for (uint32_t i = 0; i < 3; i++) {
 		args[i]->data = memory + 4 + 1024 * i;
-		for (uint32_t k = 0; k < args[i]->length / sizeof(float); k++)
-			((float *)args[i]->data)[k] = (float)(i + 1);
+		set_all(args[i], (float)(i + 1));
 	}
 	memset(args[2]->data, 0, args[2]->length);
 }
@@ -1552,7 +1557,7 @@ static void test_domains(void **unused)
 	struct arguments a;
 	void *prepared, *in, *sum;
 	uint64_t length;
-	float *x;
+	void *x;
 
 	(void)unused;
 	make_add();
@@ -1560,10 +1565,8 @@ static void test_domains(void **unused)
 	make_arguments(&b.model, &a);
 	length = a.outputs[0].length;
 	x = a.inputs[0].data;
-	for (uint64_t i = 0; i < length / sizeof(float); i++)
-		x[i] = 1;
-	for (uint64_t i = 0; i < a.inputs[1].length / sizeof(float); i++)
-		((float *)a.inputs[1].data)[i] = 2;
+	set_all(&a.inputs[0], 1);
+	set_all(&a.inputs[1], 2);
 	assert_int_equal(make_domain(prepared, 0, false, length, &in), NN_OK);
 	assert_int_equal(make_domain(prepared, 0, true, length, &sum), NN_OK);
 	assert_int_equal(write_domain(in, x, length), NN_OK);
