@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests steps that the compiler never makes, but that a damaged plan may contain. A restored step
- * must access only its own memory, even if several threads share the step's work.
+ * Tests steps that only a damaged plan can contain, because the compiler never makes them. A
+ * restored step must access only its own memory, even if several threads share the step's work.
  */
 #include <math.h>
 #include <setjmp.h>

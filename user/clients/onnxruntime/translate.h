@@ -139,8 +139,8 @@ bool translate_node(struct translation *t, const struct node *node);
 translator *translator_of(struct lowering *t, const struct node *node);
 
 /*
- * Returns the input for whose values a node is compiled although the values may differ in each run;
- * NO_VALUE if there is none.
+ * Returns the input for whose values a node is compiled, although the values may differ in each run.
+ * Returns NO_VALUE if a node has no input of this kind.
  */
 uint32_t values_of(const struct node *node);
 
