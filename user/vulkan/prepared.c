@@ -585,20 +585,27 @@ static bool may_end_later(const struct prepared *p, const struct nn_execution *e
 	return p->end && !p->cannot_export && p->tunings >= TUNINGS && !e->measure && !e->deadline_ns;
 }
 
-/* Returns the time between the two timestamps of an execution that has ended, or 0. */
-static uint64_t read_time(const struct prepared *p)
+/*
+ * Returns the time between the two timestamps of an execution that began at `begin_ns` and has
+ * ended, or 0. The clock of the GPU may be faster than the CPU's, but the time on the device may
+ * not be longer than the time in the driver.
+ */
+static uint64_t read_time(const struct prepared *p, uint64_t begin_ns)
 {
-	uint64_t at[2];
+	const uint64_t longest_ns = clock_ns() - begin_ns;
+	uint64_t at[2], ns;
 
 	if (!p->times)
 		return 0;
 	memcpy(at, p->staging.base, sizeof(at));
-	return (uint64_t)((double)((at[1] - at[0]) & p->gpu->tick_mask) * p->gpu->tick_ns) + 1;
+	ns = (uint64_t)((double)((at[1] - at[0]) & p->gpu->tick_mask) * p->gpu->tick_ns) + 1;
+	return ns < longest_ns ? ns : longest_ns;
 }
 
 static enum nn_status run(struct prepared *p, struct nn_execution *e, const struct place *places,
 			  struct prepared_files *files, struct nn_error *err)
 {
+	const uint64_t begin_ns = clock_ns();
 	enum nn_status status = wait_for(p, e, err);
 
 	if (!status && !p->commands.count)
@@ -625,7 +632,7 @@ static enum nn_status run(struct prepared *p, struct nn_execution *e, const stru
 		status = gpu_fail(p->gpu, gpu_buffer_invalidate(p->gpu, &p->staging),
 				  "cannot invalidate the staging memory", err);
 	if (!status)
-		e->device_ns = read_time(p);
+		e->device_ns = read_time(p, begin_ns);
 	for (uint32_t i = 0; !status && i < e->num_outputs; i++) {
 		const struct transfer *t = &p->transfers[e->num_inputs + i];
 
