@@ -246,8 +246,8 @@ static void leave_values(struct choice *c)
 			for (int k = 0; k < i && values >> v & 1 && in->data[v] >= 0; k++)
 				if (c->nodes[k].taken && c->nodes[k].deferred && !c->shapes[in->data[v]] &&
 				    list_has(c->nodes[k].node->outputs, in->data[v]))
-					leave(c, &c->nodes[k], "the shape of another node follows "
-							       "from its value");
+					leave(c, &c->nodes[k], "the shape of another node depends "
+							       "on its value");
 	}
 }
 
