@@ -48,7 +48,7 @@ __attribute__((format(printf, 1, 2))) static void called(const char *format, ...
 
 static uint64_t now_ns;
 
-RUN_EXPORT int clock_gettime(clockid_t clock, struct timespec *t)
+int clock_gettime(clockid_t clock, struct timespec *t)
 {
 	(void)clock;
 	*t = (struct timespec){ .tv_sec = (time_t)(now_ns / 1000000000), .tv_nsec = (long)(now_ns % 1000000000) };
@@ -215,8 +215,11 @@ static OrtStatus *run_session(OrtSession *session)
 	return NULL;
 }
 
-/* Two versions of the runtime's table of calls, and NULL for a version that the runtime lacks. */
-static void *tables[2][400], *no_object;
+/*
+ * Two versions of the runtime's table of calls, and NULL for a version that the runtime lacks. Each
+ * has the greatest length that get_api() reads.
+ */
+static void *tables[2][1024], *no_object;
 
 static const void *get_api(uint32_t version)
 {
@@ -361,14 +364,14 @@ static void destroy_delegate(void *delegate)
 	called("destroy %s\n", delegate == &a_delegate ? "the delegate" : "?");
 }
 
-RUN_EXPORT void *dlopen(const char *path, int flags)
+void *dlopen(const char *path, int flags)
 {
 	(void)flags;
 	called("load %s\n", run_base_name(path));
 	return played.no_plugin ? NULL : &played;
 }
 
-RUN_EXPORT void *dlsym(void *restrict library, const char *restrict name)
+void *dlsym(void *restrict library, const char *restrict name)
 {
 	(void)library;
 	if (!strcmp(name, "tflite_plugin_create_delegate"))
@@ -376,7 +379,7 @@ RUN_EXPORT void *dlsym(void *restrict library, const char *restrict name)
 	return strcmp(name, "tflite_plugin_destroy_delegate") || played.no_symbol ? NULL : (void *)destroy_delegate;
 }
 
-RUN_EXPORT char *dlerror(void)
+char *dlerror(void)
 {
 	return (char *)"it is not there";
 }

@@ -542,9 +542,16 @@ static void test_report(void **state)
 	assert_string_equal(child.said, "");
 }
 
+/* Compiles a model, and frees both. */
+static void only_compile(ANeuralNetworksModel *model)
+{
+	ANeuralNetworksCompilation_free(compile(model, false));
+	ANeuralNetworksModel_free(model);
+}
+
 static void compile_other_model(void)
 {
-	compile(add_model(2), false);
+	only_compile(add_model(2));
 }
 
 /* Makes a model that adds its two inputs, and gives the sum to an operation of one or three inputs. */
@@ -574,7 +581,7 @@ static ANeuralNetworksModel *add_then(ANeuralNetworksOperationType operation, ui
 static void compile_two_at_once(void)
 {
 	accel.before_prepare = compile_other_model;
-	compile(add_then(ANEURALNETWORKS_FLOOR, 1), false);
+	only_compile(add_then(ANEURALNETWORKS_FLOOR, 1));
 }
 
 /* All parts of a model have the model's number, even if other models are compiled meanwhile. */
@@ -606,6 +613,8 @@ static void run_on_in_child(void)
 		exit(0);
 	if (waitpid(pid, &status, 0) != pid || status)
 		_exit(1);
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
 }
 
 /*

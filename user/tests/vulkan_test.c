@@ -66,7 +66,7 @@ static int tear_down(void **unused)
  * The engine's GPU stays open until the process ends. Only memory that LeakSanitizer does not read
  * has the addresses of some of the driver's blocks then.
  */
-const char *__lsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
 	return "leak:libvulkan_lvp";
@@ -1990,6 +1990,8 @@ int main(int argc, char **argv)
 	int count, software = 0;
 
 	(void)argc;
+	/* LeakSanitizer cannot suppress blocks of a driver that is no longer loaded. */
+	(void)dlopen("libvulkan_lvp.so", RTLD_LAZY | RTLD_NODELETE);
 	load_layer(argv[0]);
 	if (!layer) {
 		puts("Bail out! the layer of the tests is not built: make tests");
