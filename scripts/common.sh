@@ -9,6 +9,9 @@ top=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
 cache=${NNACCEL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/nnaccel}
 me=${0##*/}
 
+# The PATH of an ordinary user of Debian lacks the folders of modprobe and of other system programs.
+PATH=$PATH:/usr/sbin:/sbin
+
 # Debian's names of this machine's architecture and of the target architecture; the variable ARCH
 # may be Debian's or Linux's name of the target architecture
 case $HOSTTYPE in
