@@ -157,8 +157,13 @@ class Finder:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        hook = HOOKS.pop(name, None)
-        spec = hook and importlib.util.find_spec(name)
+        hook = HOOKS.pop(name, None)  # so that the search below does not find this hook again
+        if not hook:
+            return None
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            HOOKS[name] = hook  # a program may only ask whether the module exists
         if not spec or not spec.loader or not hasattr(spec.loader, "exec_module"):
             return None
         execute = spec.loader.exec_module
@@ -166,7 +171,8 @@ class Finder:
         def exec_module(module):
             execute(module)
             try:
-                hook(module)
+                if HOOKS.pop(name, None):
+                    hook(module)
             except Exception as error:  # the program is to run all the same
                 say(f"{name} does not run on {DEVICE}: {error}")
 
