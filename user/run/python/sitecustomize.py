@@ -120,23 +120,22 @@ def tflite(module):
     version = getattr(sys.modules.get(package), "__version__", "")
     runtime = f"{package} {version}".strip()
 
-    def init(self, model_path=None, *args, **kwargs):
+    def init(self, model_path=None, model_content=None, experimental_delegates=None, *args, **kwargs):
         name = name_of(model_path)
-        if kwargs.get("experimental_delegates") or len(args) > 1 and args[1]:
+        if experimental_delegates:
             say(f"{runtime}: {name} is left alone: the program sets a delegate itself")
-            return create(self, model_path, *args, **kwargs)
-        if len(args) < 2:
-            try:
-                delegate = module.load_delegate(os.path.join(PLUGINS, "libnnaccel_tflite.so"), {
-                    "device": DEVICE, "runtime": runtime, "model": name,
-                    "verbosity": "1" if REPORT else "0"})
-                create(self, model_path, *args, **dict(kwargs, experimental_delegates=[delegate]))
-                reached()
-            except Exception as error:  # whatever the runtime raises
-                say(f"{runtime}: {name} does not run on {DEVICE}: {error}")
-                if REQUIRE:
-                    raise
-                return create(self, model_path, *args, **kwargs)
+            return create(self, model_path, model_content, experimental_delegates, *args, **kwargs)
+        try:
+            delegate = module.load_delegate(os.path.join(PLUGINS, "libnnaccel_tflite.so"), {
+                "device": DEVICE, "runtime": runtime, "model": name,
+                "verbosity": "1" if REPORT else "0"})
+            create(self, model_path, model_content, [delegate], *args, **kwargs)
+            reached()
+        except Exception as error:  # whatever the runtime raises
+            say(f"{runtime}: {name} does not run on {DEVICE}: {error}")
+            if REQUIRE:
+                raise
+            return create(self, model_path, model_content, None, *args, **kwargs)
         if REPORT:
             self.invoke = Runs(f"{runtime}: {name}").around(self.invoke)
         return None
