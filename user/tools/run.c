@@ -52,7 +52,7 @@ static bool find_program(const char *name, char path[PATH_MAX])
 
 	if (strchr(name, '/'))
 		return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX && !access(path, X_OK);
-	for (folders = folders ? folders : "/usr/bin:/bin"; *folders; folders += *folders == ':') {
+	for (folders = folders ? folders : "/usr/bin:/bin";; folders++) {
 		int length = (int)strcspn(folders, ":");
 		struct stat file;
 
@@ -63,6 +63,8 @@ static bool find_program(const char *name, char path[PATH_MAX])
 			error = errno;
 		}
 		folders += length;
+		if (!*folders)
+			break;
 	}
 	errno = error;
 	return false;
