@@ -842,6 +842,8 @@ static void test_no_clients(void **state)
 	out = print(STDOUT_FILENO, tool_info, &status, "--json");
 	assert_non_null(strstr(out, "\n  \"models\": [],\n  \"models_peak_kib\": 0,\n"));
 	assert_prints(tool_stat, "--once --json", "{\"clients\": []}\n");
+	out = print(STDOUT_FILENO, tool_stat, &status, "--openmetrics");
+	assert_string_equal(out + strlen(out) - 6, "# EOF\n");
 }
 
 static void test_info_names(void **state)
@@ -874,6 +876,7 @@ static void test_info_names(void **state)
 
 static void test_stat(void **state)
 {
+	static const char *const formats[] = { "--once", "--once --json", "--openmetrics" };
 	const char *out;
 	int status;
 
@@ -913,9 +916,12 @@ static void test_stat(void **state)
 			       "pid=\"10\",name=\"one\"} 4\n"));
 	assert_string_equal(out + strlen(out) - 6, "# EOF\n");
 	machine.num_devices = 0;
-	assert_string_equal(print(STDERR_FILENO, tool_stat, &status, "--once"),
-			    "nnaccel stat: there is no device; nnaccel doctor tells why\n");
-	assert_int_equal(status, TOOL_FAILED);
+	for (size_t i = 0; i < COUNT(formats); i++) {
+		assert_string_equal(print(STDERR_FILENO, tool_stat, &status, formats[i]),
+				    "nnaccel stat: there is no device; nnaccel doctor tells why\n");
+		assert_int_equal(status, TOOL_FAILED);
+		assert_string_equal(print(STDOUT_FILENO, tool_stat, &status, formats[i]), "");
+	}
 }
 
 static void assert_fails(int (*command)(int argc, char **argv), const char *arguments, int expected,

@@ -260,10 +260,13 @@ static int show(bool once, enum format format, uint64_t interval_ms)
 		[JSON] = print_json,
 		[OPENMETRICS] = print_openmetrics,
 	};
-	struct clients *clients = malloc(sizeof(*clients));
 	bool redraw = !once && format == TABLE && isatty(STDOUT_FILENO);
+	struct clients *clients;
 	int status = TOOL_OK;
 
+	if (once && !has_device())
+		return tool_fail("stat", "there is no device; nnaccel doctor tells why");
+	clients = malloc(sizeof(*clients));
 	if (!clients)
 		return tool_fail("stat", "out of memory");
 	do {
@@ -277,8 +280,6 @@ static int show(bool once, enum format format, uint64_t interval_ms)
 		fflush(stdout);
 	} while (!once && !ferror(stdout) && !nanosleep(&pause, NULL));
 	free(clients);
-	if (!status && once && !has_device())
-		return tool_fail("stat", "there is no device; nnaccel doctor tells why");
 	return status;
 }
 
