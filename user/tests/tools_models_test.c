@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -41,9 +42,10 @@ enum { MOST_BYTES = 32, MOST_OUTPUTS = 2 };
 /*
  * The call of the imitated runtime that the test makes fail. The fault KILLED kills the process
  * that opens the model. The faults CALLER and CALLER_KILLED affect only the caller processes of
- * `nnaccel bench`.
+ * `nnaccel bench`, and RUNNER_KILLED kills a caller between two runs. TOOL_KILLED kills `nnaccel
+ * bench` itself during the runs of its callers.
  */
-enum fault { NONE, OPEN, PREPARE, FILL, RUN, KILLED, CALLER, CALLER_KILLED };
+enum fault { NONE, OPEN, PREPARE, FILL, RUN, KILLED, CALLER, CALLER_KILLED, RUNNER_KILLED, TOOL_KILLED };
 
 struct output {
 	enum runtime_type type;
@@ -77,10 +79,11 @@ static struct {
 
 /*
  * Counters in memory that all processes share: numbers of callers that have loaded the model, and
- * of callers that have finished their runs.
+ * of callers that have finished their runs, and the process of the last caller.
  */
 static struct {
 	atomic_uint started, ended;
+	_Atomic pid_t last;
 } *callers;
 
 /* ---- the clock: whole numbers of ticks, so that all times are exact ---- */
@@ -113,6 +116,8 @@ SEEN int usleep(useconds_t us)
 {
 	siginfo_t info;
 
+	if (us >= 50000 && callers->started && played.fault == TOOL_KILLED)
+		kill(getpid(), SIGKILL);
 	now_ns += us < 10000 ? TICK : us < 50000 ? 8 * TICK : 32 * TICK;
 	if (us < 50000 || (played.is_endless && callers->started))
 		nap();
@@ -253,6 +258,8 @@ static bool run(struct runtime *runtime, char error[RUNTIME_ERROR])
 		return false;
 	if (l->is_caller && l->runs == (l->on_cpu ? 5 : 11)) {
 		callers->ended += !l->has_ended;
+		if (played.fault == RUNNER_KILLED && played.fault_of_cpu == l->on_cpu)
+			kill(getpid(), SIGKILL);
 		l->has_ended = true;
 		nap();
 		return played.is_endless;
@@ -289,6 +296,8 @@ struct runtime *runtime_open(const char *model, const struct runtime_options *op
 	}
 	l = malloc(sizeof(*l));
 	*l = made;
+	if (l->is_caller)
+		callers->last = getpid();
 	callers->started += l->is_caller;
 	now_ns += 8 * TICK * (l->on_cpu ? 2 : 1);
 	played.opened += !l->is_caller;
@@ -642,6 +651,8 @@ static void test_bench_failures(void **state)
 		{ CALLER, false, 0, "told to fail at 0" },
 		{ CALLER, true, 0, "told to fail at 0" },
 		{ CALLER_KILLED, true, 0, "1 clients of 1 threads: a client ended too early" },
+		{ RUNNER_KILLED, false, 0, "1 clients of 1 threads: a client ended too early" },
+		{ RUNNER_KILLED, true, 0, "1 clients of 1 threads: a client ended too early" },
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -664,6 +675,30 @@ static void test_bench_failures(void **state)
 			    "; nnaccel doctor tells why\n");
 }
 
+/* Tests that the callers of `nnaccel bench`, which would run without end, die with the tool. */
+static void test_bench_killed(void **state)
+{
+	pid_t pid;
+	int status;
+
+	(void)state;
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	pid = fork();
+	if (!pid) {
+		play_outputs(0);
+		played.fault = TOOL_KILLED;
+		played.is_endless = true;
+		call(tool_bench, "--seconds 1 " MODEL);
+		_exit(EXIT_FAILURE);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	/* The kernel has sent SIGKILL to the caller before the tool's end was reported. */
+	kill(callers->last, SIGTERM);
+	assert_int_equal(waitpid(callers->last, &status, 0), callers->last);
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -671,6 +706,7 @@ int main(void)
 		cmocka_unit_test_setup(test_bench, set_up),
 		cmocka_unit_test_setup(test_bench_forms, set_up),
 		cmocka_unit_test_setup(test_bench_failures, set_up),
+		cmocka_unit_test_setup(test_bench_killed, set_up),
 	};
 
 	callers = mmap(NULL, sizeof(*callers), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

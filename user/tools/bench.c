@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -126,10 +127,20 @@ static bool await(const struct bench *b, pid_t pid, const char *what)
 	return !status;
 }
 
+/* Starts a process that ends together with this process. */
+static pid_t start_process(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pid;
+}
+
 static bool in_process(const struct bench *b, const char *what, bool (*measure)(const struct bench *b, enum side side),
 		       enum side side)
 {
-	pid_t pid = fork();
+	pid_t pid = start_process();
 
 	if (!pid)
 		_exit(!measure(b, side));
@@ -370,12 +381,13 @@ static bool measure_rate(const struct bench *b, enum side side, unsigned int c, 
 	struct results *r = b->r;
 	double begin, end;
 	char what[64];
+	int status;
 
 	r->ready = r->failed = 0;
 	r->go = r->stop = false;
 	snprintf(what, sizeof(what), "%u clients of %u threads", clients, threads);
 	for (; started < clients; started++) {
-		pid_t pid = fork();
+		pid_t pid = start_process();
 
 		if (!pid)
 			be_client(b, side, threads);
@@ -398,8 +410,8 @@ static bool measure_rate(const struct bench *b, enum side side, unsigned int c, 
 	end = seconds();
 	r->rate[side][c][t] = (double)r->done / (end - begin);
 	r->stop = true;
-	while (wait(NULL) > 0)
-		;
+	while (wait(&status) > 0)
+		r->failed += status != 0;
 	if ((r->failed || r->ready < clients * threads) && !r->error[0])
 		snprintf(r->error, sizeof(r->error), "%s: a client ended too early", what);
 	return !r->error[0];
