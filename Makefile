@@ -25,6 +25,10 @@ KERNELS	:= 6.1 6.12 $(if $(cross),6.12-16k,newest) debug
 KERNEL	?= $(firstword $(KERNELS))
 
 PREFIX	?= /usr/local
+# make separates names by blanks, so a path with a blank would be several paths.
+ifneq ($(words x$(CURDIR)$(BUILD)$(PREFIX)$(DESTDIR)),1)
+$(error A path must not have a blank: $(CURDIR), BUILD=$(BUILD), PREFIX=$(PREFIX), DESTDIR=$(DESTDIR))
+endif
 LIBDIR	?= $(PREFIX)/lib
 # The folder of plug-ins that inference runtimes load by their path.
 PLUGINDIR ?= $(LIBDIR)
