@@ -7,6 +7,9 @@ top=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
 
 # shellcheck disable=SC2034 # read by the scripts that source this file
 cache=${NNACCEL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/nnaccel}
+# Make the path absolute, because apt and other scripts use it from other folders.
+[[ $cache == /* ]] || cache=$PWD/$cache
+export NNACCEL_CACHE=$cache
 me=${0##*/}
 
 # The PATH of an ordinary user of Debian lacks the folders of modprobe and of other system programs.
