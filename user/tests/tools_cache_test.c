@@ -28,6 +28,7 @@
 #include "tools/tool.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define OTHER_UID 65534
 
 static char state[] = "/tmp/nnaccel-state-XXXXXX";
 
@@ -199,6 +200,12 @@ static void test_refusals(void **unused)
 	(void)unused;
 	assert_prints("check", 1, "nnaccel cache: check needs a running nnacceld whose --state is %s; "
 		      "start it, or name its folder by --state\n");
+	/* A user who may not search the state folder cannot know whether nnacceld runs. */
+	assert_int_equal(chmod(state, 0), 0);
+	assert_int_equal(setreuid(getuid() ? getuid() : OTHER_UID, -1), 0);
+	assert_prints("check", 1, "nnaccel cache: %s: Permission denied (only root may look)\n");
+	assert_int_equal(setreuid(geteuid(), -1), 0);
+	assert_int_equal(chmod(state, 0700), 0);
 	assert_prints("--state /nonexistent size", 1,
 		      "nnaccel cache: /nonexistent: No such file or directory\n");
 	assert_prints("--uid 0 show", 2, "nnaccel cache: --uid is only for the action clear; see nnaccel cache --help\n");

@@ -289,7 +289,9 @@ static int check(struct cache *c)
 	FILE *lines;
 
 	if (!ask_keeper(c, &request, &answer, &file, &status))
-		return tool_fail("cache", "check needs a running nnacceld whose --state is %s; "
+		return access(c->state, X_OK) && errno == EACCES ?
+		       tool_fail("cache", "%s: %s (only root may look)", c->state, strerror(errno)) :
+		       tool_fail("cache", "check needs a running nnacceld whose --state is %s; "
 				 "start it, or name its folder by --state", c->state);
 	if (status || file < 0) {
 		if (file >= 0)
