@@ -27,7 +27,7 @@
 #define DEFAULT_STATE "/var/lib/nnaccel"
 #define ALL_USERS CACHE_ALL_USERS
 
-/* Time limit of the wait for the keeper's answer. */
+/* Time limit of the wait for the keeper's answer, except to CACHE_CHECK. */
 #define KEEPER_PATIENCE_S 30
 
 /* Time limit of the wait for the index, while the engine has locked the index. */
@@ -65,7 +65,9 @@ static bool ask_keeper(const struct cache *c, const struct message *request,
 		close(fd);
 		return false;
 	}
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	/* A check reads all plans, which takes as long as the disk needs. */
+	if (request->kind != CACHE_CHECK)
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (send(fd, request, sizeof(*request), MSG_NOSIGNAL) != sizeof(*request) ||
 	    message_receive(fd, KEEPER_ANSWERS, MSG_CMSG_CLOEXEC, answer, file) <= 0)
 		*status = tool_fail("cache", "the engine's keeper does not answer");
