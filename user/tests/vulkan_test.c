@@ -1185,11 +1185,12 @@ static void lose_gpu(struct arguments *a)
 }
 
 /*
- * The engine stores new pipelines, and loads the stored pipelines when it opens the GPU again. The
- * engine rejects a stored entry whose header is not the driver's.
+ * The engine stores new pipelines, and loads the stored pipelines when it starts and when it opens
+ * the GPU again. The engine rejects a stored entry whose header is not the driver's.
  */
 static void test_store(void **unused)
 {
+	struct nn_device_info info = { 0 };
 	struct arguments a;
 	size_t size;
 	void *saved = pipelines_save(gpu, &size);
@@ -1211,6 +1212,14 @@ static void test_store(void **unused)
 	assert_int_equal(store.puts, 1);
 	lose_gpu(&a);
 	check_works(&a);
+	assert_int_equal(layer->loaded, store.size);
+	/* The library opens the store after describe() has opened the GPU, and before start(). */
+	lose_gpu(&a);
+	store.key_size++;
+	vulkan_engine.describe(&vulkan_engine, &info);
+	store.key_size--;
+	assert_int_equal(layer->loaded, 0);
+	assert_true(vulkan_engine.start(&vulkan_engine));
 	assert_int_equal(layer->loaded, store.size);
 	/*
 	 * Change each word of the stored header in turn (size, version, vendor, device, driver's

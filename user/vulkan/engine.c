@@ -495,6 +495,8 @@ static bool start(const struct nna_engine *engine)
 	}
 	nna_engine_log(NNA_ENGINE_INFO, "computes on %s; clients' memory is %s", gpu->name.name,
 		       import_way_name(import_way_of(gpu)));
+	/* The store was not open yet when describe() opened the GPU. */
+	load_pipelines(gpu);
 	vulkan_engine.takes_device_memory = import_way_of(gpu) == NN_DEVICE_MEMORY_DMA_BUF;
 	can_wait = vulkan_engine.takes_device_memory && gpu->can & GPU_SYNC_FILE;
 	gpu_release(gpu);
