@@ -50,6 +50,8 @@
 #define MODEL 7
 #define SLOT 3
 #define CAPACITY 64
+#define SMALL_CAPACITY 5	/* size of a request with one slot, in datums */
+#define MANY_SLOTS 40
 #define PATIENCE_MS (int)scaled(60000)
 #define FENCED 40	/* cookie of an execution with dependencies */
 #define DEFERRED 100	/* cookie of the first of many deferred executions */
@@ -764,7 +766,7 @@ static void *map_burst(uint32_t number, uint64_t region, size_t size)
 	return at;
 }
 
-static void open_burst(struct burst_end *b, uint32_t number)
+static void open_burst_of(struct burst_end *b, uint32_t number, uint32_t capacity)
 {
 	const struct nnaccel_cmd head = {
 		.kind = NNACCEL_DO_BURST, .cookie = 10 + number, .model = MODEL, .burst = number,
@@ -774,19 +776,24 @@ static void open_burst(struct burst_end *b, uint32_t number)
 	b->number = number;
 	b->status = map_burst(number, NNACCEL_BURST_STATUS, 4096);
 	*b->status = (struct nnaccel_burst_status){
-		.state = NNACCEL_BURST_ALIVE, .lines = nn_ring_lines(CAPACITY),
-		.capacity = CAPACITY, .ring_bytes = 8192,
+		.state = NNACCEL_BURST_ALIVE, .lines = nn_ring_lines(capacity),
+		.capacity = capacity, .ring_bytes = 8192,
 	};
 	/* All bursts of a client share one doorbell, which this test maps as burst 1's doorbell. */
 	map = (struct nn_ring_map){
 		.status = b->status, .mine = map_burst(number, NNACCEL_BURST_REQUESTS, 8192),
 		.peer = map_burst(number, NNACCEL_BURST_RESULTS, 8192),
 		.doorbell = map_burst(1, NNACCEL_BURST_DOORBELL, 4096),
-		.lines = b->status->lines, .capacity = CAPACITY,
+		.lines = b->status->lines, .capacity = capacity,
 	};
 	assert_int_equal(nn_ring_init(&b->ring, &map, 0), NN_RING_OK);
 	assert_true(send_command(&head, NULL, NULL));
 	assert_int_equal(await_answer(10 + number), NN_OK);
+}
+
+static void open_burst(struct burst_end *b, uint32_t number)
+{
+	open_burst_of(b, number, CAPACITY);
 }
 
 static void unmap_burst(struct burst_end *b)
@@ -797,20 +804,29 @@ static void unmap_burst(struct burst_end *b)
 	munmap(b->status, 4096);
 }
 
-static void send_request(struct burst_end *b)
+/* Sends a request that names the slot `num_slots` times. */
+static void send_request_of(struct burst_end *b, uint32_t num_slots)
 {
 	struct nnaccel_arg args[] = {
 		{ .length = sizeof(float) }, { .offset = sizeof(float), .length = sizeof(float) },
 	};
-	uint32_t slot = SLOT, length;
+	uint32_t slots[MANY_SLOTS], length;
 	const struct nn_request request = {
-		.num_inputs = 1, .num_outputs = 1, .num_slots = 1, .args = args, .slots = &slot,
+		.num_inputs = 1, .num_outputs = 1, .num_slots = num_slots, .args = args,
+		.slots = slots,
 	};
 	struct nnaccel_datum datums[CAPACITY];
 
+	for (uint32_t i = 0; i < num_slots; i++)
+		slots[i] = SLOT;
 	length = nn_request_encode(&request, datums, CAPACITY);
 	assert_true(length);
 	assert_int_equal(nn_ring_try_send(&b->ring, datums, length), NN_RING_OK);
+}
+
+static void send_request(struct burst_end *b)
+{
+	send_request_of(b, 1);
 }
 
 static enum nn_ring_result received;
@@ -838,6 +854,12 @@ static void await_true(const atomic_bool *what)
 	for (int i = 0; i < PATIENCE_MS && !*what; i++)
 		usleep(1000);
 	assert_true(*what);
+}
+
+/* Returns on which futexes (NNACCEL_WAIT_*) the worker sleeps. */
+static uint32_t waiting_of(const struct burst_end *b)
+{
+	return __atomic_load_n(&b->ring.map.peer->waiting, __ATOMIC_ACQUIRE);
 }
 
 /* Ends a burst as the kernel ends bursts. */
@@ -938,6 +960,34 @@ static void test_broken_ring(void **state)
 	unmap_burst(&other);
 }
 
+/*
+ * A burst does not use the memory of an idle burst with smaller rings: a large request is served
+ * after a small burst has become idle.
+ */
+static void test_capacities(void **state)
+{
+	struct burst_end small, large;
+
+	(void)state;
+	open_burst_of(&small, 1, SMALL_CAPACITY);
+	open_burst(&large, 2);
+	for (int round = 0; round < 2; round++) {
+		send_request(&small);
+		assert_int_equal(receive_result(&small), NN_OK);
+		for (int i = 0; i < PATIENCE_MS && waiting_of(&small) != NNACCEL_WAIT_DOORBELL; i++)
+			usleep(1000);
+		assert_int_equal(waiting_of(&small), NNACCEL_WAIT_DOORBELL);
+		send_request_of(&large, MANY_SLOTS);
+		assert_int_equal(receive_result(&large), NN_OK);
+	}
+	close_burst(&small);
+	close_burst(&large);
+	close_context();
+	await_end();
+	unmap_burst(&small);
+	unmap_burst(&large);
+}
+
 /* The library refuses a burst of an unknown model, and a burst with rings of size 0. */
 static void test_no_burst(void **state)
 {
@@ -975,6 +1025,8 @@ static void test_burst_end_hangs(void **state)
 	engine_state.waits = true;
 	send_request(&one);
 	await_true(&engine_state.executes);
+	/* The client need not ring the doorbell of a burst that executes. */
+	assert_int_equal(waiting_of(&one), 0);
 	/*
 	 * Close the burst during an execution, so that the thread that serves the burst also ends
 	 * the burst.
@@ -1553,6 +1605,49 @@ static void test_overdue_with_a_grace(void **state)
 	kill_grace = "";
 }
 
+/* Returns how many mappings of regions of bursts this process has. */
+static int count_burst_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long long offset;
+	char line[512];
+	int count = 0;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		count += sscanf(line, "%*s %*s %llx", &offset) == 1 && offset & NNACCEL_BURST_MAP;
+	fclose(maps);
+	return count;
+}
+
+/*
+ * When an overdue execution loses the session, the library unmaps all regions of a burst before it
+ * answers, although the burst still executes a request.
+ */
+static void test_overdue_with_a_burst(void **state)
+{
+	struct burst_end b;
+	int mappings;
+
+	(void)state;
+	mappings = count_burst_mappings();
+	open_burst(&b, 1);
+	assert_int_equal(count_burst_mappings(), mappings + 8);
+	engine_state.waits = true;
+	send_request(&b);
+	await_true(&engine_state.executes);
+	engine_state.executes = false;
+	execute_command(2, clock_ns() + scaled(NS_PER_S / 2));
+	await_true(&engine_state.executes);
+	assert_int_equal(await_answer(2), NN_MISSED_DEADLINE_TRANSIENT);
+	/* The mappings of the client's end remain. */
+	assert_int_equal(count_burst_mappings(), mappings + 4);
+	engine_state.go_on = true;
+	await_end();
+	unmap_burst(&b);
+	assert_int_equal(count_burst_mappings(), mappings);
+}
+
 /* The threads that serve a client can be stopped even if the client has sent no command. */
 static void test_stop(void **state)
 {
@@ -1573,6 +1668,7 @@ int main(void)
 		cmocka_unit_test_setup(test_slots_of_executors, set_up),
 		cmocka_unit_test_setup(test_malformed_request, set_up),
 		cmocka_unit_test_setup(test_broken_ring, set_up),
+		cmocka_unit_test_setup(test_capacities, set_up),
 		cmocka_unit_test_setup(test_no_burst, set_up),
 		cmocka_unit_test_setup(test_burst_end_hangs, set_up),
 		cmocka_unit_test_setup(test_slot_end_hangs, set_up),
@@ -1593,6 +1689,7 @@ int main(void)
 		cmocka_unit_test_setup(test_gone, set_up),
 		cmocka_unit_test_setup(test_overdue, set_up),
 		cmocka_unit_test_setup(test_overdue_with_a_grace, set_up),
+		cmocka_unit_test_setup(test_overdue_with_a_burst, set_up),
 		cmocka_unit_test_setup(test_stop, set_up),
 	};
 
