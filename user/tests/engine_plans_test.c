@@ -287,6 +287,38 @@ static void test_limits(void **state)
 	assert_int_equal(get(1, 4), 0);
 }
 
+/*
+ * The limits hold even if workers store plans at the same time: when a put begins, the index does
+ * not have the plans that other workers are storing.
+ */
+static void test_limits_at_once(void **state)
+{
+	enum { USERS = 3, PUTS = 6 };
+	struct blob_work works[USERS * PUTS];
+	uint8_t bytes[ENTRY];
+
+	for (int in_batch = 0; in_batch < 2; in_batch++) {
+		for (uint32_t i = 0; i < USERS * PUTS; i++)
+			assert_true(blob_store_put(store, i / PUTS, key_of(i), bytes,
+						   &SIZES(MODEL, PAGE), &works[i]));
+		assert_true(!in_batch || cache_index_begin(index_));
+		for (uint32_t i = 0; i < USERS * PUTS; i++) {
+			fill(bytes, i);
+			blob_work_run(&works[i]);
+			assert_true(blob_store_end(store, &works[i]));
+		}
+		assert_true(!in_batch || cache_index_commit(index_));
+		if (in_batch)
+			blob_store_committed(store);
+		/* The last two users have 4 plans each, and the first user has the remaining 2. */
+		assert_int_equal(count_files(), 10);
+		for (uint32_t i = 0; i < USERS * PUTS; i++)
+			assert_int_equal(get(i / PUTS, i), i % PUTS >= (i < PUTS ? PUTS - 2 : PUTS - 4));
+		assert_int_equal(tear_down(state), 0);
+		assert_int_equal(set_up(state), 0);
+	}
+}
+
 static void test_uses(void **state)
 {
 	(void)state;
@@ -1797,6 +1829,7 @@ int main(int argc, char **argv)
 		STORE(put_and_get),
 		STORE(sizes),
 		STORE(limits),
+		STORE(limits_at_once),
 		STORE(uses),
 		STORE(many_entries),
 		STORE(failed_batch),

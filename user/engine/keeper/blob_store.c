@@ -480,6 +480,7 @@ static int64_t make_room_and_name(struct blob_store *store, const struct blob_wo
 /*
  * Adds an entry, unless the index changed after the file got its number. After a change, the index
  * may belong to another engine, or may be a new index, in which the file's number is not reserved.
+ * Makes room again, because other workers may have added entries while the file was written.
  * A key that another worker of the user has already added is not an error, because an error would
  * roll back the whole transaction. An entry of the engine's own store replaces an older entry of
  * the same key.
@@ -505,7 +506,8 @@ static bool publish(struct blob_store *store, const struct blob_work *work)
 	sqlite3_bind_blob(s, 6, work->blob.model_hash, DIGEST_SIZE, SQLITE_STATIC);
 	sqlite3_bind_blob(s, 7, work->data_hash, DIGEST_SIZE, SQLITE_STATIC);
 	sqlite3_bind_int64(s, 8, cache_index_tick(store->index));
-	return finish(store, s) && sqlite3_changes(cache_index_db(store->index)) == 1;
+	return finish(store, s) && sqlite3_changes(cache_index_db(store->index)) == 1 &&
+	       make_room(store, work, false) && make_room(store, work, true);
 }
 
 bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
@@ -534,8 +536,10 @@ static void land(struct blob_store *store, struct blob_work *work)
 static bool end_put(struct blob_store *store, struct blob_work *work)
 {
 	land(store, work);
-	if (work->right && publish(store, work))
+	if (work->right && publish(store, work)) {
+		end_change(store);
 		return true;
+	}
 	remove_file(store, work->number);
 	return false;
 }
