@@ -2,6 +2,7 @@
 /*
  * Maps the regions of a burst for one end of the burst: the client or the worker.
  */
+#include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -31,22 +32,26 @@ bool nn_rings_map(struct nn_rings *rings, nn_region_mapper *mapper, const void *
 {
 	const int mine = PROT_READ | PROT_WRITE, peer = PROT_READ;
 	const struct nnaccel_burst_status *status;
+	uint32_t bytes;
 
 	if (!nn_region_map(&rings->status, mapper, end, NNACCEL_BURST_STATUS, sizeof(*status), peer))
 		return false;
 	status = rings->status.base;
-	if (!nn_region_map(&rings->requests, mapper, end, NNACCEL_BURST_REQUESTS,
-			   status->ring_bytes, is_client ? mine : peer) ||
-	    !nn_region_map(&rings->results, mapper, end, NNACCEL_BURST_RESULTS, status->ring_bytes,
-			   is_client ? peer : mine))
-		return false;
+	bytes = __atomic_load_n(&status->ring_bytes, __ATOMIC_RELAXED);
 	*map = (struct nn_ring_map){
 		.status = status,
-		.mine = is_client ? rings->requests.base : rings->results.base,
-		.peer = is_client ? rings->results.base : rings->requests.base,
-		.lines = status->lines,
-		.capacity = status->capacity,
+		.lines = __atomic_load_n(&status->lines, __ATOMIC_RELAXED),
+		.capacity = __atomic_load_n(&status->capacity, __ATOMIC_RELAXED),
 	};
+	errno = EINVAL;
+	if (bytes < nn_ring_bytes(map->capacity) ||
+	    !nn_region_map(&rings->requests, mapper, end, NNACCEL_BURST_REQUESTS, bytes,
+			   is_client ? mine : peer) ||
+	    !nn_region_map(&rings->results, mapper, end, NNACCEL_BURST_RESULTS, bytes,
+			   is_client ? peer : mine))
+		return false;
+	map->mine = is_client ? rings->requests.base : rings->results.base;
+	map->peer = is_client ? rings->results.base : rings->requests.base;
 	return true;
 }
 

@@ -32,9 +32,11 @@ struct nn_rings {
 
 /*
  * Maps the rings of a burst, for the client, who writes requests, or for the worker, who writes
- * results. The sizes of the rings come from a page that only the kernel writes. The function
+ * results. Reads each size of the rings once from the status page, which the client can write if
+ * there is no kernel module; nn_ring_init() must check the sizes in *map. The function
  * nn_rings_map() does not set the member `doorbell` of *map. Returns false and sets errno on
- * failure; nn_rings_unmap() must be called even after a failure.
+ * failure, for example to EINVAL if the rings are too short for their capacity; nn_rings_unmap()
+ * must be called even after a failure.
  */
 bool nn_rings_map(struct nn_rings *rings, nn_region_mapper *mapper, const void *end, bool is_client,
 		  struct nn_ring_map *map);

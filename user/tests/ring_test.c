@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/round.h"
 #include "ring/packet.h"
+#include "ring/regions.h"
 #include "ring/ring.h"
 #include "tests/heap_blocks.h"
 
@@ -143,6 +144,72 @@ static void test_geometry(void **state)
 	assert_int_equal(ring.waiter.budget_ns, 123);
 	map.lines++;
 	assert_int_equal(nn_ring_init(&ring, &map, 0), NN_RING_BROKEN);
+}
+
+/* Without the kernel module, a client writes the status page. */
+static struct {
+	/* `later` replaces *status while the rings are mapped. */
+	struct nnaccel_burst_status *status, later;
+	size_t longest, shortest;	/* lengths of the mapped rings */
+} hostile;
+
+static void *map_hostile(const void *end, size_t length, int prot, uint64_t region)
+{
+	void *base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)prot;
+	assert_ptr_not_equal(base, MAP_FAILED);
+	if (region == NNACCEL_BURST_STATUS) {
+		hostile.status = memcpy(base, end, sizeof(*hostile.status));
+		return base;
+	}
+	*hostile.status = hostile.later;
+	hostile.longest = length > hostile.longest ? length : hostile.longest;
+	hostile.shortest = length < hostile.shortest ? length : hostile.shortest;
+	return base;
+}
+
+/*
+ * The worker uses no lines outside of the mapped rings, even if the client changes the status page
+ * while the worker maps the rings.
+ */
+static void test_hostile_status(void **state)
+{
+	const uint32_t most = NNACCEL_BURST_MAX_CAPACITY, lines = nn_ring_lines(most);
+	const uint32_t bytes = (uint32_t)nn_ring_bytes(most), page = (uint32_t)sysconf(_SC_PAGESIZE);
+	const struct {
+		struct nnaccel_burst_status first, later;
+		bool is_good;
+	} cases[] = {
+		{ { 1, lines, most, bytes, 0 }, { 1, 1, 1, 1, 0 }, true },
+		{ { 1, 1, 3, page, 0 }, { 1, lines, most, bytes, 0 }, true },
+		{ { 1, lines, most, bytes - 1, 0 }, { 1, lines, most, bytes, 0 }, false },
+		{ { 1, lines, most, 0, 0 }, { 1, lines, most, bytes, 0 }, false },
+		{ { 1, 0, UINT32_MAX, bytes, 0 }, { 1, lines, most, bytes, 0 }, false },
+		{ { 1, 2, 3, bytes, 0 }, { 1, 1, 3, bytes, 0 }, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct nnaccel_burst_status *first = &cases[i].first;
+		struct nn_rings rings = { .status = { NULL, 0 } };
+		struct nn_ring_map map;
+		struct nn_ring ring;
+		bool is_good;
+
+		hostile.later = cases[i].later;
+		hostile.longest = 0;
+		hostile.shortest = SIZE_MAX;
+		is_good = nn_rings_map(&rings, map_hostile, first, false, &map) &&
+			  nn_ring_init(&ring, &map, 0) == NN_RING_OK;
+		assert_int_equal(is_good, cases[i].is_good);
+		if (is_good) {
+			assert_int_equal(ring.map.capacity, first->capacity);
+			assert_int_equal(hostile.longest, round_up(first->ring_bytes, page));
+			assert_int_equal(hostile.shortest, hostile.longest);
+		}
+		nn_rings_unmap(&rings);
+	}
 }
 
 /* nn_ring_result_name() returns a different name for each result. */
@@ -1345,6 +1412,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		heap_unit_test(test_geometry),
+		heap_unit_test(test_hostile_status),
 		heap_unit_test(test_names),
 		heap_unit_test(test_packets_arrive_whole),
 		heap_unit_test(test_rest_of_a_line),
