@@ -456,6 +456,38 @@ static void test_digest(void **state)
 	assert_memory_equal(hash, parts, sizeof(hash));
 }
 
+/* Ranges of a file have the hash of the same bytes in memory; a range must not exceed the file. */
+static void test_digest_of_a_file(void **state)
+{
+	enum { SIZE = 200000 };
+	static const struct {
+		uint64_t at, size;
+		bool is_there;
+	} ranges[] = {
+		{ 0, 0, true }, { 0, SIZE, true }, { 4096, 100000, true }, { 1, 65536, true },
+		{ 7, 65537, true }, { SIZE - 1, 1, true }, { SIZE, 0, true }, { SIZE - 1, 2, false },
+		{ 0, SIZE + 1, false }, { SIZE, 1, false },
+	};
+	int fd = memfd_create("file", MFD_CLOEXEC);
+	uint8_t hash[DIGEST_SIZE], of_file[DIGEST_SIZE];
+	static uint32_t bytes[SIZE / 4];
+
+	(void)state;
+	for (uint32_t i = 0; i < SIZE / 4; i++)
+		bytes[i] = i * 2654435761;
+	assert_int_equal(pwrite(fd, bytes, SIZE, 0), SIZE);
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		assert_int_equal(digest_file(fd, ranges[i].at, ranges[i].size, of_file),
+				 ranges[i].is_there);
+		if (!ranges[i].is_there)
+			continue;
+		assert_true(digest((char *)bytes + ranges[i].at, ranges[i].size, hash));
+		assert_memory_equal(hash, of_file, sizeof(hash));
+	}
+	close(fd);
+	assert_false(digest_file(fd, 0, 1, of_file));
+}
+
 /* ---- the keeper ---- */
 
 /*
@@ -1117,6 +1149,7 @@ int main(int argc, char **argv)
 		heap_unit_test(test_no_folder),
 		heap_unit_test(test_requests),
 		heap_unit_test(test_digest),
+		heap_unit_test(test_digest_of_a_file),
 		KEEPER(keeper),
 		KEEPER(hostile_workers),
 		KEEPER(random_requests),

@@ -520,6 +520,42 @@ static void test_check(void **state)
 	assert_string_equal(line, "1 files have no plan, of which 0 are being written");
 }
 
+/* While `is_bad_sector` is set, pread() fails as for a bad sector of the disk. */
+static bool is_bad_sector;
+
+__attribute__((visibility("default"))) ssize_t pread(int fd, void *bytes, size_t size, off_t at)
+{
+	errno = EIO;
+	return is_bad_sector ? -1 : syscall(SYS_pread64, fd, bytes, size, at);
+}
+
+/* A plan that cannot be read any more is dropped, and is reported by a check. */
+static void test_unreadable(void **state)
+{
+	int report = memfd_create("report", MFD_CLOEXEC);
+	uint64_t found, faults;
+	struct blob_work work;
+	char path[160];
+
+	(void)state;
+	assert_true(put(1, 1));
+	assert_true(blob_store_check(store, report, &work));
+	is_bad_sector = true;
+	blob_work_run(&work);
+	is_bad_sector = false;
+	blob_store_end_check(store, &work, &found, &faults);
+	close(report);
+	assert_int_equal(faults, 1);
+	assert_true(blob_store_get(store, 1, key_of(1), &work));
+	assert_false(work.done);
+	/* A read of mapped memory beyond the end of the file raises SIGBUS, as for a bad sector. */
+	snprintf(path, sizeof(path), "%s/1", plans());
+	assert_int_equal(truncate(path, 0), 0);
+	blob_work_run(&work);
+	assert_false(blob_store_end(store, &work));
+	assert_int_equal(count_files(), 0);
+}
+
 /* A check of the store reports no fault of a plan that is removed before the check ends. */
 static void test_check_of_what_goes(void **state)
 {
@@ -1836,6 +1872,7 @@ int main(int argc, char **argv)
 		STORE(damaged_files),
 		STORE(sizes_that_wrap),
 		STORE(check),
+		STORE(unreadable),
 		STORE(check_of_what_goes),
 		STORE(strange_files),
 		STORE(other_version),

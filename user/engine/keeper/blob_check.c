@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -137,13 +136,14 @@ struct blob_check *blob_check_begin(struct cache_index *index, int folder, int r
 
 /* ---- files ---- */
 
-static const char *check_bytes(const struct checked *plan, const uint8_t *bytes)
+static const char *check_bytes(const struct checked *plan, int fd)
 {
 	uint8_t hash[DIGEST_SIZE];
 
-	if (!digest(bytes, plan->data_size, hash) || memcmp(hash, plan->data_hash, sizeof(hash)))
+	if (!digest_file(fd, 0, plan->data_size, hash) ||
+	    memcmp(hash, plan->data_hash, sizeof(hash)))
 		return "its data part is damaged";
-	if (!digest(bytes + plan->data_size, plan->model_size, hash) ||
+	if (!digest_file(fd, plan->data_size, plan->model_size, hash) ||
 	    memcmp(hash, plan->model_hash, sizeof(hash)))
 		return "its model part is damaged";
 	return NULL;
@@ -155,7 +155,6 @@ static const char *check_file(const struct checked *plan, int folder)
 	struct stat st;
 	uint64_t size;
 	char name[24];
-	void *bytes;
 	int fd;
 
 	snprintf(name, sizeof(name), "%" PRId64, plan->file);
@@ -164,16 +163,11 @@ static const char *check_file(const struct checked *plan, int folder)
 		return errno == ENOENT ? "its file does not exist" : "its file cannot be opened";
 	size = !fstat(fd, &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 	/* In a damaged index, the sizes may have any value, and their sum may overflow. */
-	if (!size || plan->model_size > size || plan->data_size != size - plan->model_size) {
-		close(fd);
-		return "its file has another size than in the index";
-	}
-	bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	if (!size || plan->model_size > size || plan->data_size != size - plan->model_size)
+		wrong = "its file has another size than in the index";
+	else
+		wrong = check_bytes(plan, fd);
 	close(fd);
-	if (bytes == MAP_FAILED)
-		return "its file cannot be mapped";
-	wrong = check_bytes(plan, bytes);
-	munmap(bytes, size);
 	return wrong;
 }
 

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -312,17 +311,10 @@ static bool was_verified(const struct blob_store *store, int64_t file)
 
 static void verify(struct blob_work *work)
 {
-	uint64_t size = work->blob.data_size;
 	uint8_t hash[DIGEST_SIZE];
-	void *data = NULL;
 
-	if (size)
-		data = mmap(NULL, size, PROT_READ, MAP_SHARED, work->file, 0);
-	if (data == MAP_FAILED)
-		return;
-	work->right = digest(data, size, hash) && !memcmp(hash, work->data_hash, sizeof(hash));
-	if (data)
-		munmap(data, size);
+	work->right = digest_file(work->file, 0, work->blob.data_size, hash) &&
+		      !memcmp(hash, work->data_hash, sizeof(hash));
 }
 
 /*

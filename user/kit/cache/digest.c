@@ -2,7 +2,9 @@
 /*
  * SHA-256, by libcrypto.
  */
+#include <errno.h>
 #include <openssl/evp.h>
+#include <unistd.h>
 
 #include "kit/cache/digest.h"
 
@@ -51,4 +53,24 @@ bool digest(const void *data, size_t size, uint8_t hash[DIGEST_SIZE])
 
 	digest_add(context, data, size);
 	return digest_end(context, hash);
+}
+
+bool digest_file(int fd, uint64_t at, uint64_t size, uint8_t hash[DIGEST_SIZE])
+{
+	EVP_MD_CTX *context = digest_begin();
+	char bytes[1 << 16];
+
+	while (size) {
+		ssize_t n = pread(fd, bytes, sizeof(bytes), (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		n = (uint64_t)n < size ? n : (ssize_t)size;
+		digest_add(context, bytes, (size_t)n);
+		at += (uint64_t)n;
+		size -= (uint64_t)n;
+	}
+	return digest_end(context, hash) && !size;
 }

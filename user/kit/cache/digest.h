@@ -23,6 +23,13 @@ bool digest_init(void);
 bool digest(const void *data, size_t size, uint8_t hash[DIGEST_SIZE]);
 
 /*
+ * Computes the hash of `size` bytes of a file from offset `at` on. Reads the file instead of mapping
+ * it, because a read error of mapped memory kills the process. Returns false if the bytes cannot be
+ * read or memory runs out.
+ */
+bool digest_file(int fd, uint64_t at, uint64_t size, uint8_t hash[DIGEST_SIZE]);
+
+/*
  * Begins a hash of data that is added by several calls. Returns NULL if memory runs out; for a
  * context of NULL, digest_add() does nothing and digest_end() fails.
  */
