@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sqlite3.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -176,6 +177,33 @@ static void test_hashes_of_a_user(void **state)
 	assert_true(knows(index, 1, 4, 4));
 	/* Another's stay. */
 	assert_true(knows(index, 2, 0, 0));
+	cache_index_close(index);
+}
+
+static int interrupt(void *data)
+{
+	(void)data;
+	return 1;
+}
+
+/* If the rows cannot be counted completely, no hash is stored, because the limits need the count. */
+static void test_count_is_interrupted(void **state)
+{
+	struct cache_index *index = open_index(VERSION);
+
+	(void)state;
+	assert_true(cache_index_begin(index));
+	for (uint32_t uid = 0; uid < 500; uid++)
+		store(index, uid, 0, 0);
+	assert_true(cache_index_commit(index));
+	cache_index_close(index);
+	index = open_index(VERSION);
+	/* Only the statement that counts all rows needs as many as 1000 steps. */
+	sqlite3_progress_handler(cache_index_db(index), 1000, interrupt, NULL);
+	assert_int_equal(cache_index_store(index, 1, id(1), id(1)), CACHE_FAILED);
+	sqlite3_progress_handler(cache_index_db(index), 0, NULL, NULL);
+	assert_false(knows(index, 1, 1, 1));
+	store(index, 1, 1, 1);
 	cache_index_close(index);
 }
 
@@ -1138,6 +1166,7 @@ int main(int argc, char **argv)
 		INDEX(hashes_of_a_token),
 		INDEX(uses_in_a_batch),
 		INDEX(hashes_of_a_user),
+		INDEX(count_is_interrupted),
 		INDEX(cleared_by_another),
 		INDEX(other_version),
 		INDEX(not_a_database),

@@ -466,28 +466,31 @@ static int64_t *count_of(struct cache_index *index, uint32_t uid)
 
 /*
  * Counts the rows of the database at the start, and again after another connection has changed it.
+ * Returns SQLITE_DONE or an error.
  */
-static bool count_all(struct cache_index *index)
+static int count_all(struct cache_index *index)
 {
 	int64_t version = run_number(index, DATA_VERSION), *count;
 	sqlite3_stmt *s = NULL;
+	int error;
 
 	if (index->counted && index->counted_at == version)
-		return true;
+		return SQLITE_DONE;
 	index->num_counts = 0;
 	index->total = 0;
-	index->counted = sqlite3_prepare_v2(index->db, "SELECT uid, count(*) FROM hash GROUP BY uid",
-					    -1, &s, NULL) == SQLITE_OK;
-	while (index->counted && sqlite3_step(s) == SQLITE_ROW) {
+	error = sqlite3_prepare_v2(index->db, "SELECT uid, count(*) FROM hash GROUP BY uid", -1,
+				   &s, NULL);
+	while (!error && (error = sqlite3_step(s)) == SQLITE_ROW) {
 		count = count_of(index, (uint32_t)sqlite3_column_int64(s, 0));
-		index->counted = count;
+		error = count ? SQLITE_OK : SQLITE_NOMEM;
 		if (count)
 			*count = sqlite3_column_int64(s, 1);
 		index->total += sqlite3_column_int64(s, 1);
 	}
 	sqlite3_finalize(s);
+	index->counted = error == SQLITE_DONE;
 	index->counted_at = version;
-	return index->counted;
+	return error;
 }
 
 /* Reduces the counts of rows by the number of rows that the last statement removed. */
@@ -546,10 +549,13 @@ static int write_uses(struct cache_index *index)
  */
 static int store_hash(struct cache_index *index, const struct use *use)
 {
-	int64_t *of_user = count_all(index) ? count_of(index, use->uid) : NULL;
+	int error = count_all(index);
+	int64_t *of_user;
 	bool is_new;
-	int error;
 
+	if (error != SQLITE_DONE)
+		return error;
+	of_user = count_of(index, use->uid);
 	if (!of_user)
 		return SQLITE_NOMEM;
 	is_new = run(index, FIND_ANY, use, 0) == SQLITE_DONE;
