@@ -186,6 +186,32 @@ static int interrupt(void *data)
 	return 1;
 }
 
+/* Hashes that were removed do not count towards the limit of their user. */
+static void test_removed_hashes(void **state)
+{
+	struct cache_index *index = open_index(VERSION);
+	uint64_t count;
+
+	(void)state;
+	assert_true(cache_index_begin(index));
+	store(index, 1, 0, 0);
+	for (uint32_t i = 0; i < CACHE_INDEX_PER_USER + 1; i++)
+		store(index, 1, 1, i);
+	assert_true(cache_index_commit(index));
+	assert_true(knows(index, 1, 0, 0));
+	assert_true(cache_index_begin(index));
+	for (uint32_t i = 2; i < CACHE_INDEX_PER_USER; i++)
+		store(index, 1, i, i);
+	assert_true(cache_index_clear(index, 1, &count));
+	assert_true(count > CACHE_INDEX_PER_USER - 10);
+	for (uint32_t i = 0; i < 20; i++)
+		store(index, 1, i, i);
+	assert_true(cache_index_commit(index));
+	for (uint32_t i = 0; i < 20; i++)
+		assert_true(knows(index, 1, i, i));
+	cache_index_close(index);
+}
+
 /* If the rows cannot be counted completely, no hash is stored, because the limits need the count. */
 static void test_count_is_interrupted(void **state)
 {
@@ -1167,6 +1193,7 @@ int main(int argc, char **argv)
 		INDEX(uses_in_a_batch),
 		INDEX(hashes_of_a_user),
 		INDEX(count_is_interrupted),
+		INDEX(removed_hashes),
 		INDEX(cleared_by_another),
 		INDEX(other_version),
 		INDEX(not_a_database),

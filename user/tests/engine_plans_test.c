@@ -817,6 +817,14 @@ static void test_replaced(void **state)
 	assert_true(blob_store_end(store, &after));
 	assert_int_equal(get(1, 1), kept);
 	assert_int_equal(get(2, 2), 1);
+	/* A new index, which does not know the files' numbers, replaces the files. */
+	close_store();
+	open_store();
+	assert_int_equal(cache_index_failed(index_, SQLITE_CORRUPT), CACHE_FAILED);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_true(put(1, i));
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(get(1, i), 1);
 }
 
 /*

@@ -42,7 +42,7 @@ enum call {
 	F_ACCEPT, F_CALLOC, F_COPY, F_FSTAT, F_MEMFD, F_MMAP, F_POLL, F_READ, F_REALLOC, F_RECEIVE,
 	F_SEAL, F_TRUNCATE, F_WRITE,
 	/* Calls to the index and to the store of plans that a test can make fail. */
-	F_BEGIN, F_CHECK, F_CLEAR, F_CLEAR_PLANS, F_COMMIT, F_DROP, F_END, F_PUT, F_REPORT, F_WANTS,
+	F_BATCH, F_BEGIN, F_CHECK, F_CLEAR, F_CLEAR_PLANS, F_COMMIT, F_DROP, F_END, F_PUT, F_REPORT, F_WANTS,
 	CALLS
 };
 
@@ -159,7 +159,7 @@ bool cache_index_begin(struct cache_index *index)
 bool cache_index_batch_failed(const struct cache_index *index)
 {
 	(void)index;
-	return false;
+	return fails(F_BATCH);
 }
 
 bool cache_index_commit(struct cache_index *index)
@@ -556,6 +556,81 @@ static void test_plan_not_committed(void **state)
 	}
 }
 
+/* If a request breaks its transaction, the requests after it get another transaction. */
+static void test_broken_transaction(void **state)
+{
+	int clients[3], file;
+
+	(void)state;
+	begin(true);
+	for (size_t i = 0; i < 3; i++) {
+		join(1, false);
+		clients[i] = t.client;
+		request(FIRST_CLIENT + i, clients[i], CACHE_STORE, 0, 0);
+	}
+	let_fail(F_COMMIT, EIO);
+	played.left[F_BATCH] = 2;
+	work(INDEX);
+	assert_int_equal(played.rolled_back, 1);
+	assert_int_equal(played.committed, 1);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(answer_to(clients[i], &file).kind, i == 2 ? CACHE_YES : CACHE_FAILED);
+		close(clients[i]);
+	}
+	end();
+}
+
+/* A user with many requests does not delay another user's request by more than one request. */
+static void test_turns(void **state)
+{
+	static const uint32_t uids[] = { 1, 1, 1, 2 }, turns[] = { 1, 2, 1, 1 };
+	int clients[4], file;
+
+	(void)state;
+	begin(true);
+	for (size_t i = 0; i < 4; i++) {
+		join(uids[i], false);
+		clients[i] = t.client;
+		request(FIRST_CLIENT + i, clients[i], CACHE_GET, 0, 0);
+	}
+	work(INDEX);
+	for (size_t i = 0; i < 4; i++) {
+		work(VERIFY);
+		assert_int_equal(t.keep->queues[VERIFY].last_uid, turns[i]);
+	}
+	work(INDEX);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(answer_to(clients[i], &file).kind, CACHE_YES);
+		close(file);
+		close(clients[i]);
+	}
+	end();
+}
+
+/*
+ * A client has the memory of one entry at a time, and can write the memory only to the entry for
+ * which the keeper made it.
+ */
+static void test_memory_of_a_client(void **state)
+{
+	const struct message other = { .kind = CACHE_DONE, .serial = 7, .token = { 1 } };
+	int file, files;
+
+	(void)state;
+	begin(true);
+	join(1, false);
+	fill_memory();
+	files = count_files();
+	fill_memory();
+	assert_int_equal(count_files(), files);
+	assert_true(message_send(t.client, &other, -1));
+	assert_true(serve_client(t.keep, FIRST_CLIENT));
+	work_all();
+	assert_int_equal(answer_to(t.client, &file).kind, CACHE_NO);
+	close(t.client);
+	end();
+}
+
 /* The keeper rejects a plan that has more bytes than a user may write in an hour. */
 static void test_too_large(void **state)
 {
@@ -760,6 +835,9 @@ int main(void)
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_not_committed),
 		cmocka_unit_test(test_plan_not_committed),
+		cmocka_unit_test(test_broken_transaction),
+		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_memory_of_a_client),
 		cmocka_unit_test(test_too_large),
 		cmocka_unit_test(test_debts),
 		cmocka_unit_test(test_no_room),
