@@ -241,6 +241,40 @@ static void test_shapes_of_values(void **state)
 }
 
 /*
+ * If the shape is in a buffer of the delegate, the tensor's own memory may have an older shape.
+ * The delegate copies the buffer to the tensor, and TensorFlow Lite's kernels compute the nodes.
+ */
+static void test_shapes_in_buffers(void **state)
+{
+	struct tfl_delegate *d = delegate();
+	struct world *w = take_reshaped(d, reshaped());
+	int fd = memfd_create("buffer", 0);
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	w->tensors[1].delegate = d;
+	w->tensors[1].buffer_handle =
+		nnaccel_tflite_add_buffer((struct TfLiteDelegate *)d, fd, 2 * sizeof(int), 0);
+	assert_true(w->tensors[1].buffer_handle >= 0);
+	for (int rows = 3; rows <= 6; rows += 3) {
+		const int shape[] = { rows, 12 / rows };
+
+		assert_int_equal(pwrite(fd, shape, sizeof(shape), 0), sizeof(shape));
+		memcpy(w->data[1], (const int[]){ 2, 6 }, sizeof(shape));
+		num_invoked = 0;
+		assert_int_equal(w->kernel.invoke(&w->context, &w->kernels[0]), TFL_OK);
+		assert_int_equal(num_invoked, 2);
+		assert_int_equal(w->tensors[3].dims->data[0], rows);
+		assert_int_equal(w->tensors[3].dims->data[1], 12 / rows);
+		for (int i = 0; i < 12; i++)
+			assert_float_equal(((const float *)w->tensors[3].contents)[i], (i % 2 ? 0 : i), 0);
+	}
+	destroy(w);
+	tflite_plugin_destroy_delegate(d);
+	close(fd);
+}
+
+/*
  * If eight compilations were needed in fewer than 16 runs, TensorFlow Lite instead of the device
  * computes runs with new shapes.
  */
@@ -1707,6 +1741,7 @@ int main(void)
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_shapes_of_values),
+		cmocka_unit_test(test_shapes_in_buffers),
 		cmocka_unit_test(test_shapes_that_change_often),
 		cmocka_unit_test(test_late_nodes_that_stay),
 		cmocka_unit_test(test_late_nodes_that_are_refused),
