@@ -62,15 +62,21 @@ int type_in(struct lowering *t, uint32_t index)
 	return widens(t, type) ? ONNX_FLOAT : type;
 }
 
-const struct shape *shape_in(struct lowering *t, uint32_t index)
+static const struct shape none;
+
+const struct shape *any_shape_in(struct lowering *t, uint32_t index)
 {
-	static const struct shape none;
 	const struct translated *value = value_in(t, index);
 
-	if (value && shape_count(&value->shape) > 0)
-		return &value->shape;
-	refuse(t, "input %u has no elements, or more than 2^31", index);
-	return &none;
+	return value ? &value->shape : &none;
+}
+
+const struct shape *shape_in(struct lowering *t, uint32_t index)
+{
+	const struct shape *shape = any_shape_in(t, index);
+
+	return REFUSED_IF(t, shape_count(shape) <= 0,
+			  "input %u has no elements, or more than 2^31", index) ? &none : shape;
 }
 
 static uint32_t make_operand(struct lowering *t, struct translated *value, int type)

@@ -88,6 +88,8 @@ static inline int op_set(struct lowering *t)
 /* Returns the number of the value that input `index` refers to, or NO_VALUE. */
 uint32_t number_of_in(struct lowering *t, uint32_t index);
 int type_in(struct lowering *t, uint32_t index);
+/* Returns the shape of an input that may have no elements; shape_in() rejects such an input. */
+const struct shape *any_shape_in(struct lowering *t, uint32_t index);
 
 /*
  * Only data_of_count() and value_of_count() read data of constants. The function data_of_count()

@@ -55,15 +55,17 @@ static uint32_t with_past(struct lowering *t, uint32_t index, uint32_t x, uint32
 
 	*past = 0;
 	if (has_in(t, index)) {
-		const struct shape *before = shape_in(t, index);
-		uint32_t old = in(t, index);
+		const struct shape *before = any_shape_in(t, index);
 
 		if (!t->refused && (before->rank != 4 || before->dims[0] != dims[0] ||
 				    before->dims[1] != dims[1] || before->dims[3] != dims[3]))
 			refuse(t, "the shape of the past keys or values does not fit");
 		*past = (uint32_t)before->dims[2];
 		dims[2] += *past;
-		x = EMIT(t, NN(CONCATENATION), result(t, x, 4, dims), old, x, scalar_int(t, 2));
+		/* The past has no positions before the first step of a generation. */
+		if (*past)
+			x = EMIT(t, NN(CONCATENATION), result(t, x, 4, dims), in(t, index), x,
+				 scalar_int(t, 2));
 	}
 	for (int i = 0; i < 4; i++)
 		shape.dims[i] = dims[i];

@@ -45,7 +45,7 @@ void constant_of_shape_op(struct lowering *t)
 /* Translates Shape and Size. */
 void shape_op(struct lowering *t)
 {
-	const struct shape *shape = shape_in(t, 0);
+	const struct shape *shape = any_shape_in(t, 0);
 	int64_t begin = attr_int(t, "start", 0), end = attr_int(t, "end", INT32_MAX);
 	int64_t *numbers = builder_alloc(t->b, MAX_RANK * sizeof(*numbers));
 	struct shape to = { 0 };

@@ -353,18 +353,18 @@ void gather_op(struct lowering *t)
 
 /* ---- more ---- */
 
-/* Concatenates constants. */
-static bool folded_concat(struct lowering *t, int axis)
+/* Concatenates `count` constant inputs, whose indices are in `from`. */
+static bool folded_concat(struct lowering *t, int axis, const uint32_t *from, uint32_t count)
 {
-	struct shape to = *shape_in(t, 0);
+	struct shape to = *shape_in(t, from[0]);
 	size_t size = 0, row = 0, at = 0, outer = 1;
 	char *data;
 
 	to.dims[axis] = 0;
-	for (uint32_t i = 0; i < in_count(t); i++) {
-		const struct shape *shape = shape_in(t, i);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct shape *shape = shape_in(t, from[i]);
 
-		if (!small_data_in(t, i, &size) || shape->rank != to.rank)
+		if (!small_data_in(t, from[i], &size) || shape->rank != to.rank)
 			return false;
 		for (int d = 0; d < to.rank; d++)
 			if (d != axis && shape->dims[d] != to.dims[d])
@@ -374,7 +374,7 @@ static bool folded_concat(struct lowering *t, int axis)
 		 * The concatenation of many small constants may have more than MOST_FOLDED
 		 * elements; shape_count() fails if the number overflows.
 		 */
-		if (type_in(t, i) != type_in(t, 0) || shape_count(&to) < 0 ||
+		if (type_in(t, from[i]) != type_in(t, 0) || shape_count(&to) < 0 ||
 		    shape_count(&to) > MOST_FOLDED)
 			return false;
 	}
@@ -382,12 +382,12 @@ static bool folded_concat(struct lowering *t, int axis)
 		outer *= (size_t)to.dims[d];
 	row = (size_t)shape_count(&to) / outer * size;
 	data = builder_alloc(t->b, row * outer);
-	for (uint32_t i = 0; data && i < in_count(t); i++) {
-		const char *from = small_data_in(t, i, &size);
-		size_t part = (size_t)shape_count(shape_in(t, i)) / outer * size;
+	for (uint32_t i = 0; data && i < count; i++) {
+		const char *elements = small_data_in(t, from[i], &size);
+		size_t part = (size_t)shape_count(shape_in(t, from[i])) / outer * size;
 
 		for (size_t o = 0; o < outer; o++)
-			memcpy(data + o * row + at, from + o * part, part);
+			memcpy(data + o * row + at, elements + o * part, part);
 		at += part;
 	}
 	set_out_data(t, 0, type_in(t, 0), data, &to);
@@ -396,19 +396,26 @@ static bool folded_concat(struct lowering *t, int axis)
 
 void concat_op(struct lowering *t)
 {
-	const uint32_t count = in_count(t);
-	uint32_t *x = builder_alloc(t->b, (count + 1) * sizeof(*x)), like, dims[MAX_DIMS], rank;
-	struct shape to = *shape_in(t, 0);
-	int axis = axis_of(t, attr_int(t, "axis", 1), to.rank);
-	bool quantised = count && quantised_node(t, count, false);
+	uint32_t *x = builder_alloc(t->b, (in_count(t) + 1) * sizeof(*x));
+	uint32_t *from = builder_alloc(t->b, (in_count(t) + 1) * sizeof(*from));
+	uint32_t like, dims[MAX_DIMS], rank, count = 0;
+	bool quantised = in_count(t) && quantised_node(t, in_count(t), false);
+	struct shape to;
+	int axis;
 
+	/* Skip inputs without elements, such as the past before the first step of a generation. */
+	for (uint32_t i = 0; x && from && i < in_count(t); i++)
+		if (shape_count(any_shape_in(t, i)))
+			from[count++] = i;
+	to = *shape_in(t, from && count ? from[0] : 0);
+	axis = axis_of(t, attr_int(t, "axis", 1), to.rank);
 	if (!to.rank)
 		refuse(t, "scalars cannot be concatenated");
-	if (!x || t->refused || folded_concat(t, axis))
+	if (!x || !from || t->refused || folded_concat(t, axis, from, count))
 		return;
 	to.dims[axis] = 0;
 	for (uint32_t i = 0; !t->refused && i < count; i++) {
-		const struct shape *shape = shape_in(t, i);
+		const struct shape *shape = shape_in(t, from[i]);
 
 		if (shape->rank != to.rank)
 			return refuse(t, "the inputs must have one number of dimensions");
@@ -417,7 +424,7 @@ void concat_op(struct lowering *t)
 				refuse(t, "dimensions %lld and %lld differ",
 				       (long long)to.dims[d], (long long)shape->dims[d]);
 		to.dims[axis] += shape->dims[axis];
-		x[i] = quantised ? quantised_in(t, i) : in(t, i);
+		x[i] = quantised ? quantised_in(t, from[i]) : in(t, from[i]);
 		if (!t->refused && !quantised && is_quant8(t, x[i]) && !is_alike(t, x[i], x[0]))
 			refuse(t, "the 8-bit inputs must have the same scale and zero point");
 	}
