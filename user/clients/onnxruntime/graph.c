@@ -95,7 +95,7 @@ static bool read_tensor(const struct ort *ort, const OrtValue *from, int *type,
 	    !ort_ok(ort, ort->GetTensorMutableData((OrtValue *)from, &bytes)) ||
 	    (shape_count(shape) > 0 && *size / onnx_size(*type) < (size_t)shape_count(shape)))
 		return false;
-	*data = bytes;
+	*data = *size ? bytes : "";	/* not NULL, because the tensor is a constant */
 	return true;
 }
 

@@ -129,7 +129,8 @@ void squeeze_op(struct lowering *t)
 		refuse(t, "%d dimensions, must be at most 8", rank);
 	for (int64_t i = 0; !t->refused && i < count; i++)
 		marked[axis_of(t, axes[i], rank)] = true;
-	for (int i = 0; !t->refused && !axes && i < rank; i++)
+	/* Squeeze without axes, or with an empty list of axes, removes all dimensions of size 1. */
+	for (int i = 0; !t->refused && !adds && !count && i < rank; i++)
 		marked[i] = shape->dims[i] == 1;
 	if (t->refused)
 		return;
