@@ -256,8 +256,10 @@ static void transposed_window(struct lowering *t, struct window *w, const struct
 			out = wanted->ints[wanted->count - (size_t)w->spatial + at];
 		else if (!strncmp(automatic, "SAME_", 5))
 			out = w->in[i] * w->stride[i];
-		if (out < 1 || out > 1 << 24)
-			return refuse(t, "output dimension %lld is not 1 to 2^24", (long long)out);
+		/* ONNX Runtime does not fill the excess of an output with the bias. */
+		if (out < 1 || out > 1 << 24 || full < out)
+			return refuse(t, "output dimension %lld is not 1 to 2^24, or exceeds the "
+				      "windows", (long long)out);
 		if (wanted || !strncmp(automatic, "SAME_", 5)) {
 			border = full - out < 0 ? 0 : full - out;
 			w->head[i] = !strcmp(automatic, "SAME_UPPER") ? border / 2 :

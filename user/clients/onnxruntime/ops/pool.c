@@ -3,6 +3,7 @@
 #include "ops.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Returns whether a window is larger than the padding on each side, as the NNAPI requires. */
 static bool pads_fit(const struct window *w)
@@ -123,6 +124,28 @@ static void pool_by_axes(struct lowering *t)
 	set_out(t, 0, x, &to);
 }
 
+/*
+ * Rejects nodes for which ONNX Runtime's CPU provider and ONNX disagree: dilations with auto_pad
+ * SAME, and some means over the padding. From operator set 19 on, ONNX Runtime takes the padding at
+ * the end of axis k from pads[2 * k + 1].
+ */
+static void is_agreed(struct lowering *t, int axes)
+{
+	const struct attribute *pads = attr(t, "pads"), *dilations = attr(t, "dilations");
+	const bool is_same = !strncmp(attr_string(t, "auto_pad", "NOTSET"), "SAME_", 5);
+	bool differs = is_same;
+
+	for (size_t i = 0; is_same && dilations && dilations->ints && i < dilations->count; i++)
+		if (dilations->ints[i] != 1)
+			refuse(t, "dilations with auto_pad SAME are not supported");
+	if (t->code != NN(AVERAGE_POOL_2D) || !attr_int(t, "count_include_pad", 0))
+		return;
+	for (int k = 0; pads && pads->ints && pads->count == 2 * (size_t)axes && k < axes; k++)
+		differs |= pads->ints[2 * k + 1] != pads->ints[axes + k];
+	if (op_set(t) < 19 ? attr_int(t, "ceil_mode", 0) : differs)
+		refuse(t, "ONNX Runtime computes another mean of the padding");
+}
+
 void pool_op(struct lowering *t)
 {
 	bool average = t->code == NN(AVERAGE_POOL_2D);
@@ -135,6 +158,7 @@ void pool_op(struct lowering *t)
 		refuse(t, "channels_last is not supported");
 	if (has_out(t, 1))
 		refuse(t, "indices are not supported as an output");
+	is_agreed(t, shape->rank - 2);
 	if (shape->rank == 5 || t->code == NN(L2_POOL_2D))
 		return pool_by_axes(t);
 	if (!window_read(t, shape, NULL, &w))

@@ -75,6 +75,10 @@ bool axes_read(struct lowering *t, const struct shape *shape, const int64_t *fil
 					.in = { (uint32_t)shape->dims[2 + k] } };
 		w[k].head[0] = pads[k];
 		w[k].tail[0] = pads[count + k];
+		/* ONNX Runtime cuts off elements at both ends if windows leave out more than one. */
+		if (is_same && w[k].stride[0] - (w[k].size[0] - 1) * w[k].dilation[0] > 2)
+			refuse(t, "auto_pad SAME with a stride of %lld for windows of %lld is not "
+			       "supported", (long long)stride[k], (long long)w[k].size[0]);
 		if (is_same)
 			window_same(&w[k], 0, !strcmp(automatic, "SAME_UPPER"));
 		w[k].tail[1] = w[k].tail[0];
