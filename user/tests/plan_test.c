@@ -37,6 +37,7 @@ enum {
 	RESHAPE = 22,
 	PAD = 32,
 	CAST = 45,
+	GATHER = 51,
 	LESS = 58,
 	MAXIMUM = 65,
 	MINIMUM = 66,
@@ -726,6 +727,44 @@ static void test_output_that_is_read(void **state)
 	nn_plan_free(plan);
 }
 
+/*
+ * A plan copies indices before it checks and uses them, even if the indices are an output of the
+ * model. The test passes the same memory for both outputs, so the results overwrite the indices,
+ * as another process could.
+ */
+static void test_indices_in_output(void **state)
+{
+	static const float rows[4][2] = { { 1, 2 }, { 3, 4 }, { 5, 6 }, { 7, 8 } };
+	static const struct nn_plan_options options[] = { { .kernels = NULL }, { .kernels = "none" } };
+	static const int32_t order[] = { 3, 2, 1, 0 };
+	uint32_t x, indices, out;
+	float memory[4][2];
+
+	(void)state;
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_INT32, NN_SUBGRAPH_INPUT, MB_DIMS(4));
+	indices = mb_operand(&built, NN_TENSOR_INT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(4));
+	out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(4, 2));
+	mb_operation(&built, MAXIMUM, MB_LIST(x, x), MB_LIST(indices));
+	mb_operation(&built, GATHER,
+		     MB_LIST(mb_constant(&built, NN_TENSOR_FLOAT32, rows, sizeof(rows), MB_DIMS(4, 2)),
+			     mb_int32(&built, 0), indices), MB_LIST(out));
+	for (size_t i = 0; i < LENGTH(options); i++) {
+		struct nn_plan *plan;
+		struct call c;
+
+		assert_int_equal(nn_plan_create(&built.model, &options[i], &plan, NULL), NN_OK);
+		call_init(&c);
+		add_input(&c, order, sizeof(order));
+		add_output(&c, memory, sizeof(order));
+		add_output(&c, memory, sizeof(memory));
+		assert_runs(plan, &c);
+		for (size_t k = 0; k < LENGTH(order); k++)
+			assert_memory_equal(memory[k], rows[order[k]], sizeof(rows[0]));
+		nn_plan_free(plan);
+	}
+}
+
 /* The complete shape of an input must be known from the model or from the argument. */
 static void test_unknown_input_shape(void **state)
 {
@@ -1278,6 +1317,11 @@ static void test_fold_quantize(void **state)
 	build_round_trip(0.5f);
 	assert_int_equal(count_steps(), 4);
 	build_round_trip(0.25f);
+	/* The first DEQUANTIZE remains if another operation also reads its result. */
+	mb_operation(&built, ADD, MB_LIST(2, 2, mb_int32(&built, 0)),
+		     MB_LIST(mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(4))));
+	assert_int_equal(count_steps(), 4);
+	build_round_trip(0.25f);
 	assert_int_equal(count_steps(), 2);
 	plan = make_plan();
 	call_init(&c);
@@ -1304,6 +1348,7 @@ int main(void)
 		heap_unit_test(test_shape_from_values),
 		cmocka_unit_test(test_changing_shape),
 		heap_unit_test(test_output_that_is_read),
+		heap_unit_test(test_indices_in_output),
 		heap_unit_test(test_unknown_input_shape),
 		heap_unit_test(test_no_elements),
 		heap_unit_test(test_if),
