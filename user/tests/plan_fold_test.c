@@ -466,6 +466,28 @@ static void test_activation_after(void **state)
 	assert_steps(2);
 }
 
+/*
+ * Builds a sum of constants, a sum of the input and constants, and a RELU of the first sum. The
+ * RELU's input is computed when the plan is compiled, so no step of the plan writes it.
+ */
+static void test_activation_of_constants(void **state)
+{
+	static const float numbers[4] = { -1, 2, -3, 4 };
+	uint32_t x, some, sum, outs[2];
+
+	(void)state;
+	mb_init(&built);
+	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(4));
+	some = mb_constant(&built, NN_TENSOR_FLOAT32, numbers, sizeof(numbers), MB_DIMS(4));
+	sum = tensor(NN_TEMPORARY, MB_DIMS(4));
+	for (uint32_t i = 0; i < 2; i++)
+		outs[i] = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(4));
+	mb_operation(&built, ADD, MB_LIST(some, some, mb_int32(&built, 0)), MB_LIST(sum));
+	mb_operation(&built, ADD, MB_LIST(x, some, mb_int32(&built, 0)), MB_LIST(outs[0]));
+	mb_operation(&built, RELU, MB_LIST(sum), MB_LIST(outs[1]));
+	assert_steps(2);
+}
+
 /* ---- TRANSPOSE ---- */
 
 /*
@@ -798,6 +820,7 @@ int main(void)
 		cmocka_unit_test(test_nchw_short_slice),
 		cmocka_unit_test(test_nchw_shuffle),
 		cmocka_unit_test(test_activation_after),
+		cmocka_unit_test(test_activation_of_constants),
 		cmocka_unit_test(test_transpose_pair),
 		cmocka_unit_test(test_transpose_alone),
 		cmocka_unit_test(test_reshape_of_arguments),
