@@ -1235,6 +1235,16 @@ static void spoil_place_in_input(struct form f)
 	f.places[0].offset = 0;
 }
 
+/* Changes the plan so that a step that does not read the input argument writes to it. */
+static void spoil_result_in_input(struct form f)
+{
+	const uint32_t args = f.head->num_inputs + f.head->num_outputs;
+	struct serial_place *place = &f.places[form_outputs(f.steps[1])[0] - args];
+
+	place->in = SERIAL_ARG;
+	place->offset = 0;
+}
+
 static void spoil_place_end(struct form f)
 {
 	f.places[0].offset = f.head->arena_size;
@@ -1353,6 +1363,7 @@ static void test_form_refused(void **state)
 		{ spoil_place_arg, "place 0" },
 		{ spoil_place_in_arg, "place 0" },
 		{ spoil_place_in_input, "step 0" },
+		{ spoil_result_in_input, "step 1" },
 		{ spoil_place_end, "place 0" },
 		{ spoil_place_size, "step 0" },
 		{ spoil_place_stamp, "place 0" },
