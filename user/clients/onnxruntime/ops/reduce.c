@@ -2,6 +2,7 @@
 /* Translates reductions and ArgMax, ArgMin, TopK. */
 #include "ops.h"
 
+#include <float.h>
 #include <string.h>
 
 /*
@@ -34,12 +35,15 @@ static const struct steps {
 	{ "", -1, -1 },
 };
 
-/* log(sum(exp(x))) = m + log(sum(exp(x - m))), with m the maximum, does not overflow. */
+/*
+ * log(sum(exp(x))) = m + log(sum(exp(x - m))), with m the maximum, does not overflow. An infinite m
+ * is clamped, because the difference of two infinities is not a number.
+ */
 static uint32_t log_sum_exp(struct lowering *t, uint32_t x, const struct shape *shape,
 			    const bool *marked)
 {
 	struct shape small = reduced_shape(shape, marked, true);
-	uint32_t most = reduced(t, NN(REDUCE_MAX), x, shape, marked);
+	uint32_t most = bounded(t, reduced(t, NN(REDUCE_MAX), x, shape, marked), -FLT_MAX, FLT_MAX);
 
 	x = broadcast(t, NN(SUB), x, shape, most, &small, shape);
 	x = reduced(t, NN(REDUCE_SUM), unary(t, NN(EXP), x), shape, marked);
