@@ -599,8 +599,7 @@ void cast_op(struct lowering *t)
 		set_out(t, 0, x, shape);
 		return;
 	}
-	if (is_quant8(t, x) && (operand_of(t, x)->scale != 1 || operand_of(t, x)->zero))
-		refuse(t, "8-bit numbers with a scale cannot be cast");
+	is_unscaled(t, x);
 	if (to == ONNX_BOOL) {
 		out = result_type(t, NN(TENSOR_BOOL8), rank, dims);
 		if (is_quant8(t, x))

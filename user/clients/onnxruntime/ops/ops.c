@@ -48,6 +48,12 @@ bool is_node(struct lowering *t, const char *op)
 	return !strcmp(onnx(t)->node->op, op);
 }
 
+void is_unscaled(struct lowering *t, uint32_t x)
+{
+	if (is_quant8(t, x) && (operand_of(t, x)->scale != 1 || operand_of(t, x)->zero))
+		refuse(t, "8-bit numbers with a scale are not supported");
+}
+
 uint32_t values_of(const struct node *node)
 {
 	const uint32_t value = *node->domain ? NO_VALUE : input_of(node, 1);

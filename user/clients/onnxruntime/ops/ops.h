@@ -13,6 +13,11 @@
 
 /* Returns whether the node in translation has the operator `op`. */
 bool is_node(struct lowering *t, const char *op);
+/*
+ * Rejects an 8-bit tensor with a scale or zero point. ONNX computes with the stored numbers, the
+ * NNAPI with the numbers that they stand for.
+ */
+void is_unscaled(struct lowering *t, uint32_t x);
 
 /*
  * Reads kernel_shape, strides, dilations, pads and auto_pad, for an input of shape `shape`. `size`
