@@ -116,6 +116,12 @@ static int fail(int error)
 	return -1;
 }
 
+/* Returns the time `grace_ns` after a deadline, at most UINT64_MAX. */
+static uint64_t after(uint64_t deadline_ns, uint64_t grace_ns)
+{
+	return deadline_ns < UINT64_MAX - grace_ns ? deadline_ns + grace_ns : UINT64_MAX;
+}
+
 /* ---- the connection, under the lock ---- */
 
 static void call_free(struct direct *d, struct call *c);
@@ -186,8 +192,8 @@ static uint64_t end_ns(const struct direct *d)
 
 	for (const struct call *c = d->calls; c; c = c->next)
 		if (c->head.kind == NNACCEL_DO_EXECUTE && c->head.deadline_ns &&
-		    c->head.deadline_ns + KILL_NS < first_ns)
-			first_ns = c->head.deadline_ns + KILL_NS;
+		    after(c->head.deadline_ns, KILL_NS) < first_ns)
+			first_ns = after(c->head.deadline_ns, KILL_NS);
 	return first_ns;
 }
 
@@ -562,7 +568,7 @@ static int send_call(struct direct *d, struct call *c)
 
 static void await(struct direct *d, struct call *c)
 {
-	const uint64_t until_ns = c->head.deadline_ns + GRACE_NS;
+	const uint64_t until_ns = after(c->head.deadline_ns, GRACE_NS);
 	const struct timespec until = { (time_t)(until_ns / NS_PER_S), (long)(until_ns % NS_PER_S) };
 
 	while (!c->is_done && (!c->head.deadline_ns || clock_ns() < until_ns)) {

@@ -320,13 +320,17 @@ static void await_death(struct nna_prepared_model *p)
  */
 static void test_deadline(void **state)
 {
-	struct nna_prepared_model *p = prepare(device, 1);
-	struct nna_memory *m = fill(1, KIT_ENGINE_LATE);
+	struct nna_prepared_model *p = prepare(device, 1), *q = prepare(device, COUNT);
+	struct nna_memory *m = fill(1, KIT_ENGINE_LATE), *in_time = fill(COUNT, 1);
 
 	(void)state;
+	/* The highest deadline never passes. */
+	check(run(q, NULL, in_time, UINT64_MAX));
 	assert_int_equal(run(p, NULL, m, 1), NN_MISSED_DEADLINE_PERSISTENT);
 	assert_int_equal(run(p, NULL, m, clock_ns() + 1000000), NN_MISSED_DEADLINE_TRANSIENT);
 	nna_memory_free(m);
+	nna_memory_free(in_time);
+	nna_prepared_model_free(q);
 	await_death(p);
 	nna_prepared_model_free(p);
 	p = prepare(device, COUNT);
