@@ -1043,6 +1043,8 @@ static int do_buffer_copy(struct direct *d, struct nnaccel_buffer_copy *b, struc
 	plain = buffer->layout == NNACCEL_LAYOUT_LINEAR ? buffer->pool : new_memory(d, b->length);
 	if (!plain)
 		return ENOMEM;
+	/* Another thread may destroy the buffer while the engine converts it. */
+	buffer->uses++;
 	if (is_in) {
 		buffer->initialised = false;
 		error = copy(plain->file, 0, NULL, file, offset, data, b->length);
@@ -1057,6 +1059,7 @@ static int do_buffer_copy(struct direct *d, struct nnaccel_buffer_copy *b, struc
 	}
 	if (plain != buffer->pool)
 		object_put(d, plain);
+	object_put(d, buffer);
 	return error;
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -1390,15 +1391,19 @@ static void test_wrong_bursts(void **state)
 
 /* ---- an engine that this program plays, and that gives wrong answers ---- */
 
-enum rogue { FINE, OTHER_FIRST, SAYS, SHORT, TOO_LITTLE, TOO_MUCH, NOTHING };
+enum rogue { FINE, OTHER_FIRST, SAYS, SHORT, TOO_LITTLE, TOO_MUCH, NOTHING, LAYOUT };
 
 static struct {
 	enum rogue how;
 	int listener;
+	pthread_t thread;
+	struct sockaddr_un address;
+	sem_t copies, go;	/* a copy was requested; the engine may answer the request */
 } rogue;
 
 static void answer(int socket, uint64_t cookie)
 {
+	const uint32_t layout = NNACCEL_LAYOUT_ENGINE;
 	struct { struct direct_answer head; char rest[8]; } a = { .head.cookie = cookie, .rest = "because" };
 	size_t size = sizeof(a.head);
 
@@ -1422,6 +1427,10 @@ static void answer(int socket, uint64_t cookie)
 	case TOO_MUCH:
 		size++;
 		break;
+	case LAYOUT:
+		memcpy(a.rest, &layout, sizeof(layout));
+		size += a.head.payload_size = sizeof(layout);
+		break;
 	default:
 		break;
 	}
@@ -1440,6 +1449,10 @@ static void serve(int socket)
 		while (recv(socket, &got, sizeof(got), 0) > 0) {
 			if (rogue.how == NOTHING)
 				break;
+			if (rogue.how == LAYOUT && got.head.kind == NNACCEL_DO_COPY_IN) {
+				sem_post(&rogue.copies);
+				sem_wait(&rogue.go);
+			}
 			if (got.head.cookie)
 				answer(socket, got.head.cookie);
 		}
@@ -1454,6 +1467,31 @@ static void *serve_all(void *unused)
 	while ((socket = accept4(rogue.listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
 		serve(socket);
 	return unused;
+}
+
+/* Starts the engine that this program plays, and opens its device. */
+static int start_rogue(void **state)
+{
+	(void)state;
+	rogue.how = FINE;
+	rogue.address.sun_family = AF_UNIX;
+	snprintf(rogue.address.sun_path, sizeof(rogue.address.sun_path), "%s/rogue", folder);
+	rogue.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (bind(rogue.listener, (struct sockaddr *)&rogue.address, sizeof(rogue.address)) ||
+	    listen(rogue.listener, 4) || sem_init(&rogue.copies, 0, 0) || sem_init(&rogue.go, 0, 0) ||
+	    pthread_create(&rogue.thread, NULL, serve_all, NULL))
+		return -1;
+	return nna_device_open(rogue.address.sun_path, &device, &err);
+}
+
+static int stop_rogue(void **state)
+{
+	(void)state;
+	nna_device_close(device);
+	shutdown(rogue.listener, SHUT_RDWR);
+	pthread_join(rogue.thread, NULL);
+	close(rogue.listener);
+	return unlink(rogue.address.sun_path);
 }
 
 /* After a wrong answer the library closes the connection; the next call opens a new connection. */
@@ -1473,36 +1511,60 @@ static void test_rogue(void **state)
 		{ "too much", TOO_MUCH, NN_DEAD_OBJECT, "" },
 		{ "the end", NOTHING, NN_DEAD_OBJECT, "" },
 	};
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	struct nna_prepared_model *p;
-	struct nna_device *d;
-	pthread_t thread;
 
 	(void)state;
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s/rogue", folder);
-	rogue.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(rogue.listener, (struct sockaddr *)&address, sizeof(address)), 0);
-	assert_int_equal(listen(rogue.listener, 4), 0);
-	assert_int_equal(pthread_create(&thread, NULL, serve_all, NULL), 0);
-	check(nna_device_open(address.sun_path, &d, &err));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		rogue.how = cases[i].how;
 		err.message[0] = '\0';
-		p = prepare(d, 1);
+		p = prepare(device, 1);
 		if (!p != (cases[i].status != NN_OK) || (!p && prepared != cases[i].status) ||
 		    !strstr(err.message, cases[i].message))
 			fail_msg("%s: %s: %s", cases[i].name, nn_status_name(prepared), err.message);
 		nna_prepared_model_free(p);
 		rogue.how = FINE;
-		p = prepare(d, 1);
+		p = prepare(device, 1);
 		assert_non_null(p);
 		nna_prepared_model_free(p);
 	}
-	nna_device_close(d);
-	shutdown(rogue.listener, SHUT_RDWR);
-	pthread_join(thread, NULL);
-	close(rogue.listener);
-	unlink(address.sun_path);
+}
+
+static void *copy_to_buffer(void *copy)
+{
+	return work(NNACCEL_WORK_BUFFER_COPY, copy) ? NULL : copy;
+}
+
+/* A buffer that is destroyed while the engine converts its contents stays until the engine's answer. */
+static void test_destroyed_in_copy(void **state)
+{
+	struct nna_prepared_model *p = prepare(device, 1);
+	struct nnaccel_role role = { .model = p->id };
+	struct nnaccel_buffer_alloc a = {
+		.size = sizeof(a), .capacity = sizeof(float), .roles = (uintptr_t)&role, .num_roles = 1,
+	};
+	float one = 1;
+	struct nnaccel_buffer_copy c = {
+		.size = sizeof(c), .flags = NNACCEL_COPY_IN, .data = (uintptr_t)&one, .length = sizeof(one),
+	};
+	unsigned long before, during;
+	pthread_t thread;
+	void *copied;
+
+	(void)state;
+	rogue.how = LAYOUT;
+	assert_int_equal(work(NNACCEL_WORK_BUFFER_ALLOC, &a), 0);
+	c.buffer = a.out_buffer;
+	assert_int_equal(pthread_create(&thread, NULL, copy_to_buffer, &c), 0);
+	sem_wait(&rogue.copies);
+	before = kept_now().counts[KEPT_MEMORY];
+	assert_int_equal(destroy(a.out_buffer), 0);
+	during = kept_now().counts[KEPT_MEMORY];
+	sem_post(&rogue.go);
+	pthread_join(thread, &copied);
+	assert_ptr_equal(copied, &c);
+	assert_int_equal(during, before);
+	assert_true(kept_now().counts[KEPT_MEMORY] < before);
+	nna_prepared_model_free(p);
 }
 
 #define TEST(function) \
@@ -1551,7 +1613,8 @@ int main(int argc, char **argv)
 		{ "test_device_memory by threads", test_device_memory, NULL, NULL,
 		  (void *)"--clients=threads" },
 		TEST(test_wrong_bursts),
-		cmocka_unit_test(test_rogue),
+		cmocka_unit_test_setup_teardown(test_rogue, start_rogue, stop_rogue),
+		cmocka_unit_test_setup_teardown(test_destroyed_in_copy, start_rogue, stop_rogue),
 	};
 	int result;
 
