@@ -896,6 +896,14 @@ static int add_arguments(struct direct *d, struct call *c, const struct nnaccel_
 	return error;
 }
 
+static bool are_shapes(const struct nnaccel_shape *shapes, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (shapes[i].rank > NNACCEL_MAX_RANK)
+			return false;
+	return true;
+}
+
 static int do_execute(struct direct *d, struct nnaccel_execute *e, struct call **call)
 {
 	const size_t shapes = e->num_outputs * sizeof(struct nnaccel_shape);
@@ -914,9 +922,13 @@ static int do_execute(struct direct *d, struct nnaccel_execute *e, struct call *
 	error = error ? error : ask(d, call);
 	if (error)
 		return error;
+	e->out_num_shapes = payload_of(c, shapes) && c->answer.payload_size ? e->num_outputs : 0;
+	if (!are_shapes(payload_of(c, 0), e->out_num_shapes)) {
+		die(d);
+		return EPIPE;
+	}
 	TAKE_STATUS(c, e);
 	d->executions++;
-	e->out_num_shapes = payload_of(c, shapes) && c->answer.payload_size ? e->num_outputs : 0;
 	if (e->shapes && e->out_num_shapes)
 		memcpy((void *)(uintptr_t)e->shapes, payload_of(c, shapes), shapes);
 	e->out_device_ns = e->out_driver_ns = NNACCEL_TIME_NONE;

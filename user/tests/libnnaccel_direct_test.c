@@ -1391,7 +1391,7 @@ static void test_wrong_bursts(void **state)
 
 /* ---- an engine that this program plays, and that gives wrong answers ---- */
 
-enum rogue { FINE, OTHER_FIRST, SAYS, SHORT, TOO_LITTLE, TOO_MUCH, NOTHING, LAYOUT };
+enum rogue { FINE, OTHER_FIRST, SAYS, SHORT, TOO_LITTLE, TOO_MUCH, NOTHING, LAYOUT, RANK };
 
 static struct {
 	enum rogue how;
@@ -1403,8 +1403,11 @@ static struct {
 
 static void answer(int socket, uint64_t cookie)
 {
+	const struct nnaccel_shape shape = { .rank = UINT32_MAX };
 	const uint32_t layout = NNACCEL_LAYOUT_ENGINE;
-	struct { struct direct_answer head; char rest[8]; } a = { .head.cookie = cookie, .rest = "because" };
+	struct { struct direct_answer head; char rest[sizeof(shape)]; } a = {
+		.head.cookie = cookie, .rest = "because",
+	};
 	size_t size = sizeof(a.head);
 
 	switch (rogue.how) {
@@ -1430,6 +1433,10 @@ static void answer(int socket, uint64_t cookie)
 	case LAYOUT:
 		memcpy(a.rest, &layout, sizeof(layout));
 		size += a.head.payload_size = sizeof(layout);
+		break;
+	case RANK:
+		memcpy(a.rest, &shape, sizeof(shape));
+		size += a.head.payload_size = sizeof(shape);
 		break;
 	default:
 		break;
@@ -1529,6 +1536,31 @@ static void test_rogue(void **state)
 	}
 }
 
+/* A rank that is too high ends the connection, before the library uses the shape. */
+static void test_rogue_shape(void **state)
+{
+	struct nna_prepared_model *p = prepare(device, 1);
+	const struct nna_role role = { .frequency = 1 };
+	const struct nna_argument in = { .length = sizeof(float) }, out = { .pool = 1 };
+	struct nna_memory *m = fill(1, 1);
+	struct nna_buffer *buffer;
+	uint32_t token;
+	const struct nna_request r = {
+		.size = sizeof(r), .num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out,
+		.num_memories = 1, .memories = &m, .num_tokens = 1, .tokens = &token,
+	};
+
+	(void)state;
+	check(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles, .models = &p, .num_models = 1,
+				  .outputs = &role, .num_outputs = 1), &buffer, &token, &err));
+	rogue.how = RANK;
+	assert_int_equal(nna_execute(p, &r, NULL, NULL, &err), NN_DEAD_OBJECT);
+	assert_int_equal(nna_buffer_size(buffer), 0);
+	nna_buffer_free(buffer);
+	nna_memory_free(m);
+	nna_prepared_model_free(p);
+}
+
 static void *copy_to_buffer(void *copy)
 {
 	return work(NNACCEL_WORK_BUFFER_COPY, copy) ? NULL : copy;
@@ -1614,6 +1646,7 @@ int main(int argc, char **argv)
 		  (void *)"--clients=threads" },
 		TEST(test_wrong_bursts),
 		cmocka_unit_test_setup_teardown(test_rogue, start_rogue, stop_rogue),
+		cmocka_unit_test_setup_teardown(test_rogue_shape, start_rogue, stop_rogue),
 		cmocka_unit_test_setup_teardown(test_destroyed_in_copy, start_rogue, stop_rogue),
 	};
 	int result;
