@@ -41,7 +41,11 @@ void nna_device_put(struct nna_device *device)
 		direct_close(device->direct);
 	close(device->fd);
 	nna_fences_forget(device);
-	while ((extensions = device->extensions)) {
+	/*
+	 * A forked child keeps its parent's lists, because the child still has pointers into them
+	 * from before the fork.
+	 */
+	while (nna_device_is_ours(device) && (extensions = device->extensions)) {
 		device->extensions = extensions->older;
 		free(extensions->list);
 		free(extensions);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -474,6 +475,32 @@ static void test_extensions_again(void **state)
 	take_back();
 }
 
+/* Callers have pointers into a device's list of extensions when they fork; the lists must stay. */
+static void test_extensions_in_child(void **state)
+{
+	const struct nn_device_extension *list;
+	struct nna_device *device;
+	struct nn_error err;
+	uint32_t count;
+	pid_t child;
+	int status;
+
+	(void)state;
+	fake.num_extensions = 1;
+	assert_int_equal(nna_device_open(NULL, &device, &err), NN_OK);
+	assert_int_equal(nna_device_get_extensions(device, &list, &count, &err), NN_OK);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		nna_device_close(device);
+		_exit(strcmp(list[0].name, FAKE_EXTENSION) != 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	nna_device_close(device);
+	fake.num_extensions = 0;
+}
+
 /* The last requested execution, whose arguments and pools answer_execute() checks. */
 static struct nnaccel_execute asked;
 
@@ -785,6 +812,7 @@ int main(void)
 		heap_unit_test(test_second_try),
 		heap_unit_test(test_first_memory),
 		heap_unit_test(test_extensions_again),
+		heap_unit_test(test_extensions_in_child),
 		heap_unit_test(test_limits_of_executions),
 		heap_unit_test(test_large_executions),
 		heap_unit_test(test_limits_of_lists),

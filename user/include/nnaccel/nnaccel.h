@@ -110,8 +110,8 @@ enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_i
 
 /*
  * IDevice::getSupportedExtensions; the result is cached like that of nna_device_get_info(). The
- * device owns *extensions, which stays valid until the device is closed. The list is empty if the
- * client had no permission for extensions when the client opened the device.
+ * device owns *extensions, which stays valid until the process that opened the device closes it. The
+ * list is empty if the client had no permission for extensions when the client opened the device.
  */
 enum nn_status nna_device_get_extensions(struct nna_device *device,
 					 const struct nn_device_extension **extensions,
