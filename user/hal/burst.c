@@ -163,8 +163,14 @@ static enum nn_status publish(struct nna_burst *b, struct nn_error *err)
 /* Frees a burst that is not in the device's list. */
 static void delete(struct nna_burst *b)
 {
-	nn_rings_unmap(&b->rings);
-	nn_region_unmap(&b->doorbell);
+	/*
+	 * The kernel does not copy the rings to a forked child, which may have mapped other memory at
+	 * their addresses.
+	 */
+	if (nna_device_is_ours(b->device)) {
+		nn_rings_unmap(&b->rings);
+		nn_region_unmap(&b->doorbell);
+	}
 	if (b->fd >= 0 && b->device->direct)
 		direct_burst_close(b->device->direct, b->fd);
 	else if (b->fd >= 0)

@@ -11,12 +11,14 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -528,6 +530,49 @@ static void test_one_at_a_time(void **state)
 	close_burst(b);
 }
 
+/*
+ * Runs in a child process. Replaces the burst's mappings, which the real kernel does not copy to a
+ * child, by other memory, and frees the burst. Returns 0 if the other memory is still mapped.
+ */
+static int free_in_child(struct nna_burst *b)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	struct { unsigned long at, end; } places[16];
+	char line[256];
+	int count = 0;
+
+	while (maps && count < 16 && fgets(line, sizeof(line), maps))
+		if (strstr(line, "memfd:burst") &&
+		    sscanf(line, "%lx-%lx", &places[count].at, &places[count].end) == 2)
+			count++;
+	for (int i = 0; i < count; i++)
+		if (mmap((void *)places[i].at, places[i].end - places[i].at, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+			return 1;
+	nna_burst_free(b);
+	for (int i = 0; i < count; i++)
+		if (msync((void *)places[i].at, places[i].end - places[i].at, MS_ASYNC))
+			return 2;
+	return count < 4;
+}
+
+/* A forked child that frees its parent's burst leaves other memory at the rings' addresses alone. */
+static void test_free_in_child(void **state)
+{
+	struct nna_burst *b = open_burst(STAY_AWAY);
+	int status;
+	pid_t pid;
+
+	(void)state;
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(free_in_child(b));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	close_burst(b);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -542,6 +587,7 @@ int main(void)
 		TEST(test_overwritten_rings),
 		TEST(test_death),
 		TEST(test_one_at_a_time),
+		TEST(test_free_in_child),
 	};
 
 	kept_start();
