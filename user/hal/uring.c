@@ -80,6 +80,7 @@ enum nn_status nna_submission_create(struct nna_prepared_model *prepared,
 		 * call.
 		 */
 		status = nna_call_translate(&s->call, &s->options, err);
+		s->options.attributes = NULL;
 		if (status)
 			nna_call_end(&s->call);
 	}

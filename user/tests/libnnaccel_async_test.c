@@ -597,6 +597,8 @@ static void test_submissions_keep_requests(void **state)
 		.size = sizeof(r), .num_inputs = 2, .num_outputs = 2, .inputs = in, .outputs = out,
 		.num_memories = 2, .memories = memories,
 	};
+	struct nn_attributes none = { 0, NULL };
+	const struct nna_execute_options options = { .size = sizeof(options), .attributes = &none };
 	const struct nnaccel_execute *e;
 	struct nnaccel_uring_submit block;
 	const struct nnaccel_arg *args;
@@ -604,7 +606,8 @@ static void test_submissions_keep_requests(void **state)
 	struct io_uring_sqe sqe;
 
 	(void)state;
-	assert_int_equal(nna_submission_create(p, &r, NULL, &s, &err), NN_OK);
+	assert_int_equal(nna_submission_create(p, &r, &options, &s, &err), NN_OK);
+	memset(&none, 0xff, sizeof(none));
 	memset(in, 0xff, sizeof(in));
 	memset(out, 0xff, sizeof(out));
 	memset(memories, 0xff, sizeof(memories));
