@@ -1001,8 +1001,19 @@ static int accel_allocate(const ANeuralNetworksDevice *device, const struct prep
 	struct nn_error reason = { "" };
 	int result;
 
-	for (uint32_t i = 0; i < count; i++)
-		renew_locks(accel_of(&roles[i]));
+	/* In a forked child, each model of the parent is prepared again. */
+	for (uint32_t i = 0; i < count; i++) {
+		struct accel_prepared *accel = accel_of(&roles[i]);
+		bool first = false, is_ours;
+
+		renew_locks(accel);
+		pthread_rwlock_rdlock(&accel->life);
+		is_ours = accel->process == handle_process();
+		pthread_rwlock_unlock(&accel->life);
+		result = is_ours ? ANEURALNETWORKS_NO_ERROR : use(accel, no_use, &first, 0, err);
+		if (result != ANEURALNETWORKS_NO_ERROR)
+			return result;
+	}
 	hold_roles(roles, count);
 	result = allocate(device, roles, count, domain, &reason);
 	release_roles(roles, count);

@@ -308,7 +308,9 @@ enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_b
 				   struct nna_buffer **buffer, uint32_t *token,
 				   struct nn_error *err)
 {
-	(void)device;
+	for (uint32_t i = 0; i < roles->num_models; i++)
+		if (roles->models[i]->device != device)
+			return nn_fail(err, NN_INVALID_ARGUMENT, "another device's model");
 	accel.frequency = roles->num_inputs ? roles->inputs[0].frequency : 0;
 	accel.output_frequency = roles->num_outputs ? roles->outputs[0].frequency : 0;
 	for (uint32_t i = 0; i < roles->num_models; i++)

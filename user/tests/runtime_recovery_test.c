@@ -474,6 +474,52 @@ static void test_forked_children(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/*
+ * Runs in a child process. A request for device memory prepares the parent's model in the child,
+ * and leaves a model alone that the child has prepared already.
+ */
+static int allocate_in_child(const ANeuralNetworksMemoryDesc *desc)
+{
+	ANeuralNetworksMemory *memory;
+
+	for (int i = 0; i < 2; i++) {
+		assert_ok(ANeuralNetworksMemory_createFromDesc(desc, &memory));
+		assert_int_equal(accel.prepared, 2);
+		ANeuralNetworksMemory_free(memory);
+	}
+	accel.worker++;
+	assert_ok(ANeuralNetworksMemory_createFromDesc(desc, &memory));
+	assert_int_equal(accel.prepared, 3);
+	ANeuralNetworksMemory_free(memory);
+	return 0;
+}
+
+static void test_memory_in_forked_child(void **state)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *c = for_accelerator(model);
+	ANeuralNetworksMemoryDesc *desc;
+	pid_t child;
+	int status;
+
+	(void)state;
+	accel.has_buffers = true;
+	assert_ok(ANeuralNetworksCompilation_finish(c));
+	assert_ok(ANeuralNetworksMemoryDesc_create(&desc));
+	assert_ok(ANeuralNetworksMemoryDesc_addInputRole(desc, c, 0, 1));
+	assert_ok(ANeuralNetworksMemoryDesc_addOutputRole(desc, c, 0, 1));
+	assert_ok(ANeuralNetworksMemoryDesc_finish(desc));
+	child = fork();
+	assert_true(child >= 0);
+	if (!child)
+		_exit(allocate_in_child(desc));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	ANeuralNetworksMemoryDesc_free(desc);
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+}
+
 static atomic_bool stop;
 
 static void *compute_on(void *compilation)
@@ -523,6 +569,7 @@ int main(void)
 		cmocka_unit_test_setup(test_engine_comes_back, reset),
 		cmocka_unit_test_setup(test_engine_is_restarted, reset),
 		cmocka_unit_test_setup(test_forked_children, reset),
+		cmocka_unit_test_setup(test_memory_in_forked_child, reset),
 		cmocka_unit_test_setup(test_dies_under_load, reset),
 	};
 
