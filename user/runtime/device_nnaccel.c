@@ -490,6 +490,10 @@ static int place_args(struct accel_prepared *accel, struct accel_request *r,
 		to[i].rank = from[i].rank;
 		memcpy(to[i].dims, from[i].dims, sizeof(to[i].dims));
 		if (memory_is_on_device(from[i].memory)) {
+			/* Tokens of the parent's device may name other buffers in a forked child. */
+			if (from[i].memory->domain->device != accel->device)
+				return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
+					       "a memory belongs to this process's parent: make it again");
 			to[i].length = 0;
 			to[i].pool = refer_token(r, from[i].memory->domain->token);
 		} else if (from[i].memory) {

@@ -474,17 +474,36 @@ static void test_forked_children(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* Executes a compilation with device memory as its first input; returns the execution's result. */
+static int compute_with(ANeuralNetworksCompilation *compilation, ANeuralNetworksMemory *memory)
+{
+	ANeuralNetworksExecution *execution;
+	float sum[ADD_ELEMENTS];
+	int result;
+
+	assert_ok(ANeuralNetworksExecution_create(compilation, &execution));
+	assert_ok(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, memory, 0, 0));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 1, NULL, add_b, sizeof(add_b)));
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+	result = ANeuralNetworksExecution_compute(execution);
+	ANeuralNetworksExecution_free(execution);
+	return result;
+}
+
 /*
- * Runs in a child process. A request for device memory prepares the parent's model in the child,
+ * Runs in a child process. The child cannot use memory of its parent's device, whose token names
+ * other memory in the child. A request for device memory prepares the parent's model in the child,
  * and leaves a model alone that the child has prepared already.
  */
-static int allocate_in_child(const ANeuralNetworksMemoryDesc *desc)
+static int allocate_in_child(ANeuralNetworksCompilation *c, const ANeuralNetworksMemoryDesc *desc,
+			     ANeuralNetworksMemory *parents)
 {
 	ANeuralNetworksMemory *memory;
 
 	for (int i = 0; i < 2; i++) {
 		assert_ok(ANeuralNetworksMemory_createFromDesc(desc, &memory));
 		assert_int_equal(accel.prepared, 2);
+		assert_result(BAD_DATA, compute_with(c, parents));
 		ANeuralNetworksMemory_free(memory);
 	}
 	accel.worker++;
@@ -499,6 +518,8 @@ static void test_memory_in_forked_child(void **state)
 	ANeuralNetworksModel *model = add_model(2);
 	ANeuralNetworksCompilation *c = for_accelerator(model);
 	ANeuralNetworksMemoryDesc *desc;
+	ANeuralNetworksMemory *memory, *host;
+	void *base;
 	pid_t child;
 	int status;
 
@@ -509,12 +530,19 @@ static void test_memory_in_forked_child(void **state)
 	assert_ok(ANeuralNetworksMemoryDesc_addInputRole(desc, c, 0, 1));
 	assert_ok(ANeuralNetworksMemoryDesc_addOutputRole(desc, c, 0, 1));
 	assert_ok(ANeuralNetworksMemoryDesc_finish(desc));
+	assert_ok(ANeuralNetworksMemory_createFromDesc(desc, &memory));
+	host = shared_memory(sizeof(add_a), PROT_READ | PROT_WRITE, &base);
+	assert_ok(ANeuralNetworksMemory_copy(host, memory));
+	assert_ok(compute_with(c, memory));
 	child = fork();
 	assert_true(child >= 0);
 	if (!child)
-		_exit(allocate_in_child(desc));
+		_exit(allocate_in_child(c, desc, memory));
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
+	ANeuralNetworksMemory_free(memory);
+	ANeuralNetworksMemory_free(host);
+	munmap(base, sizeof(add_a));
 	ANeuralNetworksMemoryDesc_free(desc);
 	ANeuralNetworksCompilation_free(c);
 	ANeuralNetworksModel_free(model);
