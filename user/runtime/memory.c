@@ -99,9 +99,15 @@ static int create_dmabuf(size_t size, struct accel_handle *handle, int *file, st
 int memory_create_shared(size_t size, struct accel_handle *device, ANeuralNetworksMemory **memory,
 			 struct nn_error *err)
 {
-	int fd, result = device ? create_dmabuf(size, device, &fd, err) :
-				  create_file(size, &fd, err);
+	struct nn_error reason = { "" };
+	int fd, result = ANEURALNETWORKS_NO_ERROR;
 
+	if (device && create_dmabuf(size, device, &fd, &reason) != ANEURALNETWORKS_NO_ERROR) {
+		nna_log(NNA_LOG_WARN, "a file replaces device memory: %s", reason.message);
+		device = NULL;
+	}
+	if (!device)
+		result = create_file(size, &fd, err);
 	return result == ANEURALNETWORKS_NO_ERROR ?
 	       memory_create(fd, PROT_READ | PROT_WRITE, 0, size, memory, err) : result;
 }

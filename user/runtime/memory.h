@@ -75,7 +75,7 @@ struct accel_handle;
 
 /*
  * Creates zeroed memory that any device can import. The memory is a dma-buf from a memory pool of
- * `device`, or a file if `device` is NULL.
+ * `device`, or a file if `device` is NULL or has no memory left.
  */
 int memory_create_shared(size_t size, struct accel_handle *device, ANeuralNetworksMemory **memory,
 			 struct nn_error *err);

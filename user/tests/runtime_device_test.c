@@ -613,6 +613,38 @@ static void test_memory_of_two(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+static void import_dma_bufs(struct nn_device_info *info)
+{
+	info->memory = NN_DEVICE_MEMORY_DMA_BUF;
+}
+
+/*
+ * If a device has no memory left for operands that several devices access, files replace the
+ * device's memory.
+ */
+static void test_no_device_memory(void **state)
+{
+	ANeuralNetworksModel *model = mixed_model(2);
+	ANeuralNetworksCompilation *any;
+	ANeuralNetworksMemory *memory;
+	ANeuralNetworksExecution *execution;
+	float out[ADD_ELEMENTS];
+
+	(void)state;
+	accel.at_info = import_dma_bufs;
+	any = compile(model, false);
+	accel.alloc_status = NN_RESOURCE_EXHAUSTED_TRANSIENT;
+	assert_ok(make_memory(any, false, &memory));
+	execution = add_execution(any);
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, out, sizeof(out)));
+	assert_ok(ANeuralNetworksExecution_compute(execution));
+	assert_true(out[0] == 11 * add_a[0] + add_b[0] + 11);
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksMemory_free(memory);
+	ANeuralNetworksCompilation_free(any);
+	ANeuralNetworksModel_free(model);
+}
+
 /*
  * If the CPU replaces a device, the runtime copies the device's buffers to memory for the CPU, and
  * copies the results back to the buffers.
@@ -1489,6 +1521,7 @@ int main(void)
 		cmocka_unit_test_setup(test_sync_file, reset),
 		cmocka_unit_test_setup(test_steps, reset),
 		cmocka_unit_test_setup(test_memory_of_two, reset),
+		cmocka_unit_test_setup(test_no_device_memory, reset),
 		cmocka_unit_test_setup(test_pools_of_buffers, reset),
 		cmocka_unit_test_setup(test_reasons, reset),
 		cmocka_unit_test_setup(test_declared_shapes, reset),
