@@ -145,7 +145,7 @@ static int nnaccel_copy_move(struct nnaccel_copy *copy)
 	u64 start = copy->pool ? copy->pool->offset + copy->offset : 0, length;
 	struct dma_buf *pool = copy->pool ? copy->pool->dmabuf : NULL;
 	unsigned long addr;
-	int ret, error;
+	int ret = 0, error;
 
 	if (!copy->pool) {
 		ret = nnaccel_dmabuf_copy(copy->memory, u64_to_user_ptr(copy->data), copy->length,
@@ -154,7 +154,7 @@ static int nnaccel_copy_move(struct nnaccel_copy *copy)
 		ret = copy->in ?
 		      nnaccel_dmabuf_copy_between(copy->memory, 0, pool, start, copy->length) :
 		      nnaccel_dmabuf_copy_between(pool, start, copy->memory, 0, copy->length);
-	} else {
+	} else if (copy->length) {
 		ret = nnaccel_copy_map(copy, start, &addr, &length);
 		if (!ret) {
 			ret = nnaccel_dmabuf_copy(copy->memory, (void __user *)addr, copy->length,

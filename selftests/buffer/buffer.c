@@ -543,6 +543,34 @@ TEST_F(buffers, pool_copy_refusals)
 		  0);
 }
 
+/* An execution may write no bytes; the copy out of its buffer then changes no memory. */
+TEST_F(buffers, copy_of_no_bytes)
+{
+	int fd = file_new(PAGE);
+	struct buffer_execution e;
+	struct exporter x;
+	uint32_t pools[3] = { self->pool };
+
+	ASSERT_TRUE(exporter_open(&x, 0));
+	ASSERT_EQ(pool_import(self->s.fd, fd, 3, 0, PAGE, &pools[1]), 0);
+	ASSERT_EQ(pool_import(self->s.fd, x.buffer, 3, 0, PAGE, &pools[2]), 0);
+	buffer_execution_init(&e, self->model, self->buffer, 0);
+	e.base.args[0].flags = NNACCEL_ARG_NO_VALUE;
+	e.base.args[1].pool = 0;
+	e.base.cmd.num_outputs = 1;
+	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd));
+	ASSERT_EQ(fetch(self), 0);
+	ASSERT_EQ(commit(self, NNACCEL_STATUS_NONE, 0), 0);
+	ASSERT_EQ(async_wait(&self->async), 0);
+	EXPECT_TRUE(holds(self, self->buffer, 0));
+	for (size_t i = 0; i < ARRAY_SIZE(pools); i++) {
+		EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_OUT, pools[i], 0, 0), 0);
+		EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_OUT, pools[i], PAGE, 0), 0);
+	}
+	exporter_close(&x);
+	close(fd);
+}
+
 /*
  * If a copy fails halfway, the buffer becomes uninitialised. If a copy fails before it begins, the
  * buffer does not change.
