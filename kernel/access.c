@@ -310,12 +310,13 @@ static int nnaccel_cpu_use_end(struct nnaccel_cpu_use *use)
 
 /*
  * Begins or ends an access to a dma-buf of another driver. If @counted is false, the function does
- * not call the exporter while a counted user accesses the dma-buf. Returns 0 or an error as mapped
- * by nnaccel_access_error().
+ * not call the exporter while a counted user accesses the dma-buf, except to begin the first write.
+ * Returns 0 or an error as mapped by nnaccel_access_error().
  */
 static int nnaccel_cpu_add(struct dma_buf *dmabuf, u32 prot, bool counted, bool begin)
 {
 	struct nnaccel_cpu_use *use = nnaccel_cpu_use_get(dmabuf, begin);
+	bool write = prot & NNACCEL_PROT_WRITE;
 	unsigned int refs = 1;
 	int ret;
 
@@ -328,8 +329,11 @@ static int nnaccel_cpu_add(struct dma_buf *dmabuf, u32 prot, bool counted, bool 
 	} else {
 		if (counted)
 			ret = begin ? nnaccel_cpu_use_begin(use, prot) : nnaccel_cpu_use_end(use);
-		else if (!use->users)
+		else if (!use->users || (begin && write && !use->writes))
 			ret = nnaccel_exporter_call(dmabuf, prot, begin);
+		/* The end of the last counted user also ends writes that were not counted. */
+		if (!ret && use->users && write)
+			use->writes = true;
 		clear_and_wake_up_bit(0, &use->busy);
 	}
 	/* A counted user holds one more reference to the entry until the user's access ends. */

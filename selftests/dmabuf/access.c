@@ -864,6 +864,38 @@ TEST_F(sync, is_not_beside_a_command)
 	close(file);
 }
 
+/*
+ * The exporter is notified of the end of a worker's writes, even if a command only reads the
+ * memory when the writes end. A begin or an end that comes during the command is not lost.
+ */
+TEST_F(sync, writes_beside_a_command_that_reads)
+{
+	uint32_t own = pool_alloc(self->s.fd, PAGE), model = served_prepare(&self->s, own);
+	struct execution e;
+	union command cmd;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		int file;
+
+		if (!i)
+			EXPECT_EQ(sync_grant(self, self->good.grant, NNACCEL_SYNC_WRITE), 0);
+		execution_init(&e, model, self->pool, own);
+		file = submit_file(self->s.fd, &e.cmd, -1);
+		ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
+		if (i)
+			EXPECT_EQ(sync_grant(self, self->good.grant, NNACCEL_SYNC_WRITE), 0);
+		EXPECT_EQ(exporter_counts(&self->x).begun[TO_DEVICE], i + 1);
+		EXPECT_EQ(sync_grant(self, self->good.grant, NNACCEL_SYNC_WRITE | NNACCEL_SYNC_END),
+			  0);
+		EXPECT_EQ(exporter_counts(&self->x).ended[BOTH], i);
+		EXPECT_EQ(session_answer(self->s.session, &cmd), 0);
+		EXPECT_EQ(file_end(self->s.fd, file), 0);
+		EXPECT_EQ(exporter_counts(&self->x).ended[BOTH], i + 1);
+		EXPECT_EQ(exporter_counts(&self->x).ended[FROM_DEVICE], i + 1);
+		close(file);
+	}
+}
+
 static void ignore(int signal)
 {
 }
