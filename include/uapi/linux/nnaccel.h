@@ -2075,8 +2075,8 @@ struct nnaccel_format_plane {
  *	own grant
  *
  * Commands that name a formatted pool also name the files of its planes, so that CPU access to
- * these files has begun when the command is fetched. For requests of a burst, NNACCEL_SESSION_SYNC
- * begins the access to all files of the pool.
+ * these files has begun when the command is fetched. For requests of a burst, the worker must call
+ * NNACCEL_SESSION_SYNC for the grant of each of these files.
  */
 struct nnaccel_format {
 	__u32 fourcc;
