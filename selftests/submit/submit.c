@@ -807,6 +807,54 @@ TEST_F(submit, interrupted)
 	}
 }
 
+/*
+ * If a signal interrupts a SUBMIT that waits for memory to which it writes the answer, the ended
+ * command counts against max_commands until WAIT has fetched the answer.
+ */
+TEST_F(submit, interrupted_answer)
+{
+	struct nnaccel_submit submit;
+	struct exporter exporter;
+	struct async async;
+	union work work;
+	uint32_t id;
+
+	at.converted = converted_buffer(self);
+	ASSERT_NE(at.converted, 0);
+	init_copy(self, &work);
+	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &work, &id), 0);
+	ASSERT_EQ(fetch(self), 0);
+	ASSERT_EQ(answer(self), 0);
+	EXPECT_EQ(submission_wait(self->s.fd, id, &work), 0);
+
+	ASSERT_TRUE(exporter_open(&exporter, 0));
+	ASSERT_EQ(ioctl(exporter.fd, EXPORTER_FENCE, 1), 0);
+	init_copy_out(self, &work);
+	work.copy.flags |= NNACCEL_COPY_POOL;
+	work.copy.data = 0;
+	ASSERT_EQ(pool_import(self->s.fd, exporter.buffer, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE,
+			      0, PAGE, &work.copy.pool), 0);
+	submit_init(&submit, NNACCEL_WORK_BUFFER_COPY, &work);
+	submit.flags = NNACCEL_SUBMIT_WAIT;
+	ASSERT_TRUE(handle(SIGUSR1, count_signal, 0));
+	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_SUBMIT, &submit));
+	ASSERT_EQ(fetch(self), 0);
+	ASSERT_EQ(answer(self), 0);
+	EXPECT_EQ(commands(self), 0);
+	EXPECT_FALSE(file_readable(self->s.fd, 0));
+	ASSERT_TRUE(disturb(async.thread));
+	EXPECT_EQ(async_wait(&async), 0);
+	EXPECT_EQ(submit.out_state, NNACCEL_STATE_PENDING);
+	EXPECT_EQ(commands(self), 1);
+	EXPECT_TRUE(file_readable(self->s.fd, 0));
+	ASSERT_EQ(ioctl(exporter.fd, EXPORTER_SIGNAL, 0), 0);
+	EXPECT_EQ(submission_wait(self->s.fd, submit.out_id, &work), 0);
+	EXPECT_TRUE(has_copy(&work));
+	EXPECT_EQ(commands(self), 0);
+	EXPECT_FALSE(file_readable(self->s.fd, 0));
+	exporter_close(&exporter);
+}
+
 /* After signals have interrupted WAIT, the submission is unchanged. */
 TEST_F(submit, interrupted_wait)
 {
