@@ -12,6 +12,9 @@
 
 #define LENGTH 64
 
+/* Format of an image with a byte for each pixel: DRM_FORMAT_R8 of <drm/drm_fourcc.h>. */
+#define FOURCC_R8 0x20203852
+
 FIXTURE(given) {
 	struct summary before;
 	struct served s;
@@ -247,13 +250,24 @@ TEST_F(given, measured)
 }
 
 /*
- * The module itself waits for the fences of an execution with a maximum duration or with buffers.
+ * The module itself waits for the fences of an execution with a maximum duration, with buffers or
+ * with images.
  */
-TEST_F(given, not_with_a_duration_or_buffers)
+TEST_F(given, not_with_a_duration_or_buffers_or_images)
 {
+	struct nnaccel_pool_import import = {
+		.size = sizeof(import),
+		.fd = pool_export(self->s.fd, self->pool),
+		.prot = NNACCEL_PROT_READ,
+		.fourcc = FOURCC_R8,
+		.width = 16,
+		.height = 1,
+		.stride = 16,
+	};
 	struct buffer_execution buffers;
 	struct nnaccel_submit submit;
-	struct execution e;
+	struct execution e, image;
+	struct nnaccel_execute *executes[] = { &e.cmd, &buffers.base.cmd, &image.cmd };
 	uint32_t buffer;
 
 	ASSERT_EQ(served_start(&self->s), 0);
@@ -262,8 +276,12 @@ TEST_F(given, not_with_a_duration_or_buffers)
 	ASSERT_EQ(buffer_copy_in(self->s.fd, buffer, "data", 4), 0);
 	execution_init(&e, self->model, self->pool, self->pool);
 	buffer_execution_init(&buffers, self->model, buffer, 0);
-	for (int i = 0; i < 2; i++) {
-		submit_init(&submit, NNACCEL_WORK_EXECUTE, i ? &buffers.base.cmd : &e.cmd);
+	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_POOL_IMPORT, &import), 0);
+	close(import.fd);
+	execution_init(&image, self->model, import.out_id, self->pool);
+	image.args[0].length = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(executes); i++) {
+		submit_init(&submit, NNACCEL_WORK_EXECUTE, executes[i]);
 		submit.flags = NNACCEL_SUBMIT_FILE;
 		submit.dependencies = (uintptr_t)&self->hardware;
 		submit.num_dependencies = 1;
