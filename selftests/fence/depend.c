@@ -3,6 +3,9 @@
  * Tests the order, failures and time limits of executions that depend on other executions and on
  * fences of other drivers, and deaths of processes.
  */
+#include <sys/ioctl.h>
+
+#include "exporters.h"
 #include "harness.h"
 
 #define LENGTH 64
@@ -323,6 +326,36 @@ TEST_F(depend, duration)
 	EXPECT_EQ(file_end(self->s.fd, submit.out_fd), 0);
 	close(submit.out_fd);
 	close(gate);
+}
+
+/*
+ * The measured time from the end of the last dependency includes the wait for the fences of the
+ * execution's memory.
+ */
+TEST_F(depend, measured_with_fences_of_memory)
+{
+	int buffer = pool_export(self->s.fd, self->pool), file;
+	struct exporter exporter;
+	struct execution e;
+
+	ASSERT_TRUE(exporter_open(&exporter, 0));
+	ASSERT_EQ(ioctl(exporter.fd, EXPORTER_FENCE, 1), 0);
+	ASSERT_TRUE(exporter_lend_fence(&exporter, buffer));
+	execution_init(&e, self->model, self->pool, self->pool);
+	e.cmd.flags = NNACCEL_EXECUTE_MEASURE;
+	file = submit_file(self->s.fd, &e.cmd, -1);
+	ASSERT_GE(file, 0);
+	EXPECT_EQ(fetch(self), EAGAIN);
+	ASSERT_EQ(ioctl(exporter.fd, EXPORTER_SIGNAL, 0), 0);
+	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
+	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
+	EXPECT_EQ(submission_wait_file(self->s.fd, file, &e.cmd), 0);
+	EXPECT_NE(e.cmd.out_driver_ns, NNACCEL_TIME_NONE);
+	/* The execution has no dependency, so both times begin with the call of SUBMIT. */
+	EXPECT_EQ(e.cmd.out_fenced_ns, e.cmd.out_driver_ns);
+	close(file);
+	close(buffer);
+	exporter_close(&exporter);
 }
 
 /* ---- fences of another driver ---- */
