@@ -348,6 +348,7 @@ TEST_F(commit, refusals)
 		.fence = self->hardware,
 	}, bad;
 	struct nnaccel_query query = { .size = sizeof(query) };
+	int buffer = pool_export(self->s.fd, self->pool), fences;
 
 	execution_init(&self->e, self->model, self->pool, self->pool);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
@@ -370,6 +371,15 @@ TEST_F(commit, refusals)
 	bad = good;
 	bad.size = offsetof(struct nnaccel_session_commit, out_size);
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &bad), EINVAL);
+	bad = good;
+	bad.payload = (uintptr_t)&query;
+	bad.payload_size = 1;
+	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &bad), EINVAL);
+	/* A rejected commit adds no fence to the memory of the command. */
+	fences = buffer_fence(buffer);
+	EXPECT_EQ(fence_status(fences), 1);
+	close(fences);
+	close(buffer);
 	/*
 	 * After commits with wrong arguments were rejected, the worker can still commit the
 	 * command.
