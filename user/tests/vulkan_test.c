@@ -1078,6 +1078,40 @@ static void test_out_of_memory_later(void **unused)
 	free_arguments(&a);
 }
 
+/*
+ * If a wait for the GPU fails, the GPU may still be executing. So the next execution, or the release
+ * of the model, waits again.
+ */
+static void test_wait_fails(void **unused)
+{
+	static const VkResult results[] = { VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_UNKNOWN };
+	struct nn_error err = { "" };
+	struct arguments a;
+	struct prepared *p;
+	uint32_t waits;
+
+	(void)unused;
+	make_poolings();
+	make_arguments(&b.model, &a);
+	for (uint32_t i = 0; i < 2; i++) {
+		p = must_prepare(&b.model);
+		/* Six calls record transfers, and two calls reset the fence and submit commands. */
+		fail_after(results[i], 8);
+		assert_int_not_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
+		assert_true(layer->is_reached);
+		fail_after(VK_SUCCESS, 0);
+		waits = layer->waits;
+		if (i) {
+			a.execution.deadline_ns = clock_ns() + 3600 * NS_PER_S;
+			assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
+			assert_int_equal(layer->waits, waits + 2);
+		}
+		prepared_release(p);
+		assert_int_equal(layer->waits, waits + 1 + i);
+	}
+	free_arguments(&a);
+}
+
 /* The release of a model destroys all of its Vulkan objects except pipelines. */
 static void test_objects(void **unused)
 {
@@ -1974,6 +2008,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_deadline),
 		cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_out_of_memory_later),
+		cmocka_unit_test(test_wait_fails),
 		cmocka_unit_test(test_objects),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_one_goes_away),

@@ -298,6 +298,7 @@ enum nn_status prepared_create(struct gpu *gpu, const struct nn_model *model,
 
 /*
  * Waits for the last submission; it may belong to an earlier execution whose deadline has passed.
+ * If the wait fails, the commands still count as running, unless the GPU was lost.
  */
 static VkResult finish(struct prepared *p, uint64_t deadline_ns)
 {
@@ -310,7 +311,7 @@ static VkResult finish(struct prepared *p, uint64_t deadline_ns)
 	if (deadline_ns)
 		patience = deadline_ns > now ? deadline_ns - now : 0;
 	result = vkWaitForFences(p->gpu->device, 1, &p->fence, VK_TRUE, patience);
-	p->is_running = result == VK_TIMEOUT;
+	p->is_running = result && result != VK_ERROR_DEVICE_LOST;
 	return result;
 }
 
@@ -318,12 +319,11 @@ void prepared_release(struct prepared *p)
 {
 	VkDevice device = p->gpu->device;
 
-	finish(p, 0);
 	/*
-	 * Wait for the GPU before freeing the commands, because a lost GPU may still be using the
-	 * commands.
+	 * If the wait fails or the GPU is lost, wait for the whole GPU before freeing the commands,
+	 * because the GPU may still be using the commands.
 	 */
-	if (gpu_is_lost(p->gpu))
+	if (finish(p, 0) || gpu_is_lost(p->gpu))
 		gpu_wait(p->gpu);
 	commands_free(&p->commands, p->gpu);
 	for (uint32_t i = 0; i < ENDS; i++)

@@ -29,6 +29,7 @@ static bool fails(const char *name, const void *of, bool is_endless)
 	struct test_layer *l = &nn_test_layer;
 	const bool is_queue = strstr(name, "Queue") || strstr(name, "Wait");
 
+	l->waits += !!strstr(name, "Wait");
 	if (!l->result || (l->device && of != l->device && of != l->queue) || (l->result == VK_ERROR_DEVICE_LOST && !is_queue) ||
 	    (l->result == VK_ERROR_TOO_MANY_OBJECTS && !strstr(name, "Fd")) ||
 	    (l->result == VK_TIMEOUT && (!strstr(name, "Wait") || is_endless)))
@@ -92,6 +93,13 @@ WRAP(vkResetFences, false, (VkDevice u, uint32_t v, const VkFence *w), u, v, w)
 WRAP(vkImportSemaphoreFdKHR, false, (VkDevice u, const VkImportSemaphoreFdInfoKHR *v), u, v)
 WRAP(vkWaitForFences, y == UINT64_MAX,
      (VkDevice u, uint32_t v, const VkFence *w, VkBool32 x, uint64_t y), u, v, w, x, y)
+
+NEXT(vkDeviceWaitIdle);
+static VKAPI_ATTR VkResult VKAPI_CALL own_vkDeviceWaitIdle(VkDevice device)
+{
+	nn_test_layer.waits++;
+	return next_vkDeviceWaitIdle(device);
+}
 
 NEXT(vkBeginCommandBuffer);
 static VKAPI_ATTR VkResult VKAPI_CALL own_vkBeginCommandBuffer(VkCommandBuffer commands,
@@ -337,6 +345,7 @@ static const struct {
 	DEVICE(vkBeginCommandBuffer),
 	DEVICE(vkEndCommandBuffer),
 	DEVICE(vkBindBufferMemory),
+	DEVICE(vkDeviceWaitIdle),
 	DEVICE(vkFreeMemory),
 	DEVICE(vkGetSemaphoreFdKHR),
 	DEVICE(vkImportSemaphoreFdKHR),

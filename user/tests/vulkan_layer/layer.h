@@ -22,6 +22,7 @@ struct test_layer {
 	bool is_incoherent;		/* true: next opened GPUs have incoherent memory */
 	size_t loaded;			/* initial size of the last pipeline cache in bytes */
 	uint32_t submissions;		/* number of submissions to queues so far; atomic */
+	uint32_t waits;			/* number of waits for fences or devices so far */
 	uint32_t recordings;		/* number of command buffers begun so far */
 	uint32_t objects;		/* number of objects that are not destroyed; atomic */
 };
