@@ -227,6 +227,10 @@ static void transposed_convolution(struct lowering *t, uint32_t image, uint32_t 
 								 (out + stride - size) / stride;
 		int64_t need = (steps - 1) * stride + size - out;
 
+		/* TensorFlow Lite's kernels read other elements than the input's. */
+		if (steps != c.w.in[i])
+			return refuse(t, "an output size of %lld is for %lld elements of the input, not %u",
+				      (long long)out, (long long)steps, c.w.in[i]);
 		c.w.head[i] = need > 0 ? need / 2 : 0;
 		c.w.tail[i] = c.w.in[i] * stride + size - stride - c.w.head[i] - out;
 	}
