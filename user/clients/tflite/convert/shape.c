@@ -534,7 +534,7 @@ void cast_op(struct lowering *t)
 	const char *why = NULL;
 	uint32_t x = to->type == TFL_INT32 && is_whole ? low_in(t, 0) : in(t, 0);
 
-	if (is_whole && to->type == TFL_UINT8)
+	if ((is_whole || from->type == TFL_FLOAT32) && to->type == TFL_UINT8)
 		why = " wraps in TensorFlow Lite and saturates in NNAPI";
 	else if (from->type == TFL_FLOAT32 && to->type == TFL_INT64)
 		why = " may exceed NNAPI's 32 bits";
