@@ -482,6 +482,34 @@ TEST_F(models, supported_fails_in_the_engine)
 	EXPECT_STREQ(text, "bad");
 }
 
+/*
+ * SUBMIT itself rejects a request that exceeds a limit. This test does not wait for answers, because
+ * no worker can answer a request for too many operations.
+ */
+TEST_F(models, supported_limits)
+{
+	uint32_t pools[NNACCEL_MAX_CMD_POOLS], id;
+	struct nnaccel_supported good, bad;
+	uint8_t answer[1];
+
+	for (size_t i = 0; i < ARRAY_SIZE(pools); i++)
+		pools[i] = self->constants[0];
+	supported_init(&good, self->wire, LENGTH, answer, NNACCEL_MAX_OPERATIONS);
+	good.pools = (uintptr_t)pools;
+	good.num_pools = NNACCEL_MAX_CMD_POOLS - 1;
+	bad = good;
+	bad.__reserved = 1;
+	EXPECT_EQ(submit_work(self->s.fd, NNACCEL_WORK_SUPPORTED, &bad, &id), EINVAL);
+	bad = good;
+	bad.num_operations++;
+	EXPECT_EQ(submit_work(self->s.fd, NNACCEL_WORK_SUPPORTED, &bad, &id), EINVAL);
+	bad = good;
+	bad.num_pools++;
+	EXPECT_EQ(submit_work(self->s.fd, NNACCEL_WORK_SUPPORTED, &bad, &id), EINVAL);
+	EXPECT_EQ(submit_work(self->s.fd, NNACCEL_WORK_SUPPORTED, &good, &id), 0);
+	EXPECT_EQ(object_destroy(self->s.fd, id), 0);
+}
+
 TEST_F(models, supported_refusals)
 {
 	uint8_t answer[NUM_OPERATIONS];
