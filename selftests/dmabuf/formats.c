@@ -310,14 +310,18 @@ TEST_F(formats, planes)
 				import.planes[k - 1].fd = k == 1 ? -1 : self->buffer;
 				import.planes[k - 1].stride = cases[i].strides[k] -
 							      (shorter == k + 1);
-				import.planes[k - 1].offset = 1000 * k + 1;
+				import.planes[k - 1].offset = PAGE * k + 1;
 			}
 			EXPECT_EQ(xioctl(self->s.fd, NNACCEL_POOL_IMPORT, &import),
 				  shorter ? EINVAL : 0)
 				TH_LOG("case %zu, %u", i, shorter);
 			if (!shorter) {
 				EXPECT_EQ(import.length, cases[i].length);
+				/* The pool reaches to the end of the last plane. */
+				EXPECT_EQ(summary_get(self->s.fd, "nnaccel-memory-import"),
+					  cases[i].num_planes * PAGE / 1024);
 				EXPECT_EQ(object_destroy(self->s.fd, import.out_id), 0);
+				EXPECT_EQ(summary_get(self->s.fd, "nnaccel-memory-import"), 0);
 			}
 		}
 	}
