@@ -1100,7 +1100,7 @@ static bool start_copy(FIXTURE_DATA(buffers) *self, struct nnaccel_buffer_copy *
 
 TEST_F(buffers, engine_layout)
 {
-	uint32_t buffer = allocate_own(self);
+	uint32_t buffer = allocate_own(self), id;
 	struct nnaccel_buffer_copy copy;
 	struct buffer_execution e;
 	unsigned char *own, expected[1000];
@@ -1135,6 +1135,15 @@ TEST_F(buffers, engine_layout)
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_EQ(memcmp(self->back, self->data, 1000), 0);
 	EXPECT_EQ(self->back[1000], 0);
+	/* The structure of WAIT, not that of SUBMIT, names the memory for the data. */
+	memset(self->back, 0xa5, sizeof(self->back));
+	memset(expected, 0, sizeof(expected));
+	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &copy, &id), 0);
+	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_OUT, 1000), 0);
+	copy.data = (uintptr_t)expected;
+	EXPECT_EQ(submission_wait(self->s.fd, id, &copy), 0);
+	EXPECT_EQ(memcmp(expected, self->data, 1000), 0);
+	EXPECT_EQ(self->back[0], 0xa5);
 }
 
 TEST_F(buffers, engine_layout_fails)
