@@ -318,6 +318,8 @@ static enum nn_status prepare(const struct nna_engine *engine, const struct nn_m
 	(void)engine;
 	(void)how;
 	(void)err;
+	while (engine_state.waits && !engine_state.go_on)
+		usleep(1000);
 	*prepared = (void *)model;
 	engine_state.prepared++;
 	return NN_OK;
@@ -519,14 +521,22 @@ static void execute_command(uint64_t cookie, uint64_t deadline_ns)
 	assert_true(send_command(&head, &grant, args));
 }
 
-static int set_up(void **state)
+static void prepare_command(uint64_t cookie, uint64_t model, uint64_t deadline_ns)
 {
-	struct nnaccel_grant grant = { .grant = WIRE, .prot = NNACCEL_PROT_READ, .length = 4096 };
-	struct nnaccel_cmd head = {
-		.kind = NNACCEL_DO_PREPARE, .cookie = 1, .model = MODEL, .num_grants = 1,
-		.max_payload = sizeof(struct nnaccel_model_memory),
+	const struct nnaccel_grant grant = {
+		.grant = WIRE, .prot = NNACCEL_PROT_READ, .length = 4096,
+	};
+	const struct nnaccel_cmd head = {
+		.kind = NNACCEL_DO_PREPARE, .cookie = cookie, .model = model, .num_grants = 1,
+		.max_payload = sizeof(struct nnaccel_model_memory), .deadline_ns = deadline_ns,
+		.wire_length = write_model(),
 	};
 
+	assert_true(send_command(&head, &grant, NULL));
+}
+
+static int set_up(void **state)
+{
 	(void)state;
 	kernel.closed = false;
 	memset(&engine_state, 0, sizeof(engine_state));
@@ -537,10 +547,9 @@ static int set_up(void **state)
 	memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, session,
 		      (off_t)(MEMORY * GRANT_SIZE));
 	assert_ptr_not_equal(memory, MAP_FAILED);
-	head.wire_length = write_model();
 	client = thread_client_start(&engine, session, keeper, "client");
 	assert_non_null(client);
-	assert_true(send_command(&head, &grant, NULL));
+	prepare_command(1, MODEL, 0);
 	assert_int_equal(await_answer(1), NN_OK);
 	return 0;
 }
@@ -1648,6 +1657,29 @@ static void test_overdue_with_a_burst(void **state)
 	assert_int_equal(count_burst_mappings(), mappings);
 }
 
+/* Ends overdue executions 1 ms after their deadline. */
+static int set_up_without_grace(void **state)
+{
+	kill_grace = "2\n";
+	return set_up(state);
+}
+
+/* A preparation that misses its deadline does not end the session, and other models still work. */
+static void test_late_preparation(void **state)
+{
+	(void)state;
+	engine_state.waits = true;
+	prepare_command(2, MODEL + 1, 1);
+	usleep(100000);
+	engine_state.go_on = true;
+	assert_int_equal(await_answer(2), NN_OK);
+	execute_command(3, 0);
+	assert_int_equal(await_answer(3), NN_OK);
+	kill_grace = "";
+	close_context();
+	await_end();
+}
+
 /* The threads that serve a client can be stopped even if the client has sent no command. */
 static void test_stop(void **state)
 {
@@ -1690,6 +1722,7 @@ int main(void)
 		cmocka_unit_test_setup(test_overdue, set_up),
 		cmocka_unit_test_setup(test_overdue_with_a_grace, set_up),
 		cmocka_unit_test_setup(test_overdue_with_a_burst, set_up),
+		cmocka_unit_test_setup(test_late_preparation, set_up_without_grace),
 		cmocka_unit_test_setup(test_stop, set_up),
 	};
 

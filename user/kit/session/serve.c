@@ -736,15 +736,15 @@ static size_t fetch(struct server *server, struct room *room)
 /* ---- deadlines in a shared process ---- */
 
 /*
- * Records the deadline of an execution, which the kernel enforces. Commands other than executions
- * have no deadline.
+ * Records the deadline of an execution, because the kernel ends the session if an execution has no
+ * answer. A preparation may also have a deadline, but a late preparation does not end the session.
  */
 static void due_begin(struct server *server, const struct nnaccel_cmd *head, struct due *due)
 {
 	struct shared *s = server->shared;
 
 	due->at_ns = 0;
-	if (!s || !head->deadline_ns || !head->cookie)
+	if (!s || head->kind != NNACCEL_DO_EXECUTE || !head->deadline_ns || !head->cookie)
 		return;
 	pthread_mutex_lock(&s->lock);
 	due->at_ns = head->deadline_ns;
@@ -978,8 +978,8 @@ void server_run(struct server *server)
 /* ---- the end in a shared process ---- */
 
 /*
- * Answers commands whose deadline has passed, in place of the threads that serve the commands. The
- * kernel ignores the answers that the late threads send afterwards.
+ * Answers executions whose deadline has passed, in place of the threads that serve them. The kernel
+ * ignores the answers that the late threads send afterwards.
  */
 void server_answer_late(struct server *server, uint64_t before_ns)
 {

@@ -17,7 +17,7 @@
 
 struct due {
 	struct due *next, **link;
-	uint64_t at_ns;			/* deadline of the command */
+	uint64_t at_ns;			/* deadline of the execution; 0: none */
 	uint64_t cookie;
 };
 
@@ -30,7 +30,7 @@ struct shared {
 	atomic_bool revoked;	/* true: the threads can no longer write to the client's memory */
 	int gone;	/* eventfd that becomes readable when the threads must end */
 	pthread_mutex_t lock;
-	struct due *due;		/* commands with a deadline; protected by `lock` */
+	struct due *due;		/* executions with a deadline; protected by `lock` */
 	int changed;	/* eventfd, written after a new deadline and by thread_client_stop() */
 };
 
@@ -77,15 +77,15 @@ bool server_attach(struct server *server);
 void server_run(struct server *server);
 
 /*
- * Returns the earliest deadline of a server's commands, or UINT64_MAX. Only a process that serves
+ * Returns the earliest deadline of a server's executions, or UINT64_MAX. Only a process that serves
  * several clients may call server_due_ns().
  */
 uint64_t server_due_ns(struct server *server);
 
 /*
- * Answers the commands whose deadline is before `before_ns`, in place of the threads that serve the
- * commands. First revokes the client's memory, so that the threads' results have no effect. The
- * kernel would end the session if an overdue command had no answer; an old kernel would kill the
+ * Answers the executions whose deadline is before `before_ns`, in place of the threads that serve
+ * the executions. First revokes the client's memory, so that the threads' results have no effect. The
+ * kernel would end the session if an overdue execution had no answer; an old kernel would kill the
  * process.
  */
 void server_answer_late(struct server *server, uint64_t before_ns);
