@@ -707,6 +707,7 @@ static void test_replaced(void **state)
 /* The engine is notified of each new burst, and can refuse the burst with any status. */
 static void test_begin_and_end(void **state)
 {
+	static int better;
 	struct nn_error err = { "" };
 
 	(void)state;
@@ -715,10 +716,14 @@ static void test_begin_and_end(void **state)
 	begin();
 	assert_int_equal(burst_state.begun, 1);
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
+	/* The prepared model with which a burst begins executes the burst's requests until the end. */
+	assert_true(nna_engine_replace(&engine_state, &better));
+	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
 	assert_int_equal(burst_state.ended, 0);
 	executor_free(executor);
 	executor = NULL;
 	assert_int_equal(burst_state.ended, 1);
+	assert_true(nna_engine_replace(&better, &engine_state));
 	burst_state.begins_none = true;
 	assert_int_equal(executor_create(&models, loaded, BURST, &executor, &err),
 			 NN_MISSED_DEADLINE_PERSISTENT);

@@ -504,10 +504,11 @@ bool nna_engine_progress(const struct nna_engine_preparation *how, uint32_t thou
  * Replaces a prepared model of prepare() or load() by a better form of the same model. Any thread
  * may call nna_engine_replace(), also while executions run. Executions that began before
  * nna_engine_replace() use the replaced form. The library releases the replaced form after the last
- * execution that uses the replaced form. A burst with the engine's own executor keeps the model's
- * old form. If the library itself had cached the model's old form, the library caches the better
- * form instead. The next time that a client's cache files are written, the better form is written.
- * Returns false and changes nothing if the model is gone or memory runs out.
+ * execution that uses the replaced form. If the engine has begin_burst or its own executor of
+ * bursts, a burst keeps the form with which the burst began. If the library itself had cached the
+ * model's old form, the library caches the better form instead. The next time that a client's cache
+ * files are written, the better form is written. Returns false and changes nothing if the model is
+ * gone or memory runs out.
  */
 bool nna_engine_replace(void *prepared, void *better);
 

@@ -92,7 +92,9 @@ static enum nn_status execute(struct executor *executor, struct scratch *s)
 		return executor->of_engine->execute(executor->own, s->arg_slots,
 						    s->running.execution, execution, &s->err);
 	}
-	if (atomic_load_explicit(&executor->loaded->form, memory_order_relaxed) != executor->form)
+	/* A burst that began with a prepared model keeps this prepared model until its end. */
+	if (!engine->begin_burst &&
+	    atomic_load_explicit(&executor->loaded->form, memory_order_relaxed) != executor->form)
 		renew_form(executor);
 	return engine->execute(engine, executor->form->prepared, s->running.execution, execution,
 			       &s->err);
