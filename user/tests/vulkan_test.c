@@ -1226,6 +1226,7 @@ static void test_store(void **unused)
 {
 	struct nn_device_info info = { 0 };
 	struct arguments a;
+	uint32_t submissions;
 	size_t size;
 	void *saved = pipelines_save(gpu, &size);
 
@@ -1255,6 +1256,10 @@ static void test_store(void **unused)
 	assert_int_equal(layer->loaded, 0);
 	assert_true(vulkan_engine.start(&vulkan_engine));
 	assert_int_equal(layer->loaded, store.size);
+	/* The engine does not measure the GPU for each client. */
+	submissions = layer->submissions;
+	vulkan_engine.describe(&vulkan_engine, &info);
+	assert_int_equal(layer->submissions, submissions);
 	/*
 	 * Change each word of the stored header in turn (size, version, vendor, device, driver's
 	 * UUID), and then truncate the header.

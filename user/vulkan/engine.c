@@ -29,6 +29,8 @@ static struct {
 	bool gpu_waits;
 	struct gpu *gpu;		/* under the lock */
 	uint32_t stored; /* number of the GPU's pipelines that are saved in the engine's store */
+	bool has_speed;			/* under the lock */
+	struct capabilities speed;	/* speed of `gpu`, if has_speed is set; under the lock */
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 void vulkan_engine_choose(const char *wanted, const char *folder, bool gpu_waits)
@@ -92,6 +94,7 @@ static enum nn_status open_gpu(struct nn_error *err)
 	enum nn_status status = gpu_open(state.wanted, &state.gpu, err);
 
 	state.stored = 0;
+	state.has_speed = false;
 	if (!status)
 		load_pipelines(state.gpu);
 	return status;
@@ -142,6 +145,20 @@ static void set_speed(struct nn_device_info *info, const struct capabilities *c)
 	info->relaxed_scalar = info->relaxed_tensor = real;
 }
 
+/* Measures the GPU's speed once, because the engine describes the device for each client. */
+static enum nn_status get_speed(struct gpu *gpu, struct capabilities *speed, struct nn_error *err)
+{
+	enum nn_status status = NN_OK;
+
+	pthread_mutex_lock(&state.lock);
+	if (!state.has_speed)
+		status = capabilities_get(gpu, state.folder, &state.speed, err);
+	state.has_speed = !status;
+	*speed = state.speed;
+	pthread_mutex_unlock(&state.lock);
+	return status;
+}
+
 static void describe(const struct nna_engine *engine, struct nn_device_info *info)
 {
 	struct capabilities speed;
@@ -152,7 +169,7 @@ static void describe(const struct nna_engine *engine, struct nn_device_info *inf
 
 	(void)engine;
 	build_id(build);
-	if (take_gpu(&gpu, &err) || capabilities_get(gpu, state.folder, &speed, &err))
+	if (take_gpu(&gpu, &err) || get_speed(gpu, &speed, &err))
 		nna_engine_log(NNA_ENGINE_ERROR, "%s", err.message);
 	else
 		set_speed(info, &speed);
