@@ -1459,6 +1459,7 @@ static void test_imported(void **unused)
 		{ "memory that ends inside of a page", CLIENT_BYTES - 100, true, true, 0 },
 	};
 	struct arguments a;
+	uint32_t waits;
 	void *prepared;
 
 	(void)unused;
@@ -1481,7 +1482,9 @@ static void test_imported(void **unused)
 			fail_msg("%s: %llu copies", cases[i].name,
 				 (unsigned long long)(facts_of(prepared).copies - before));
 		assert_int_equal(prepared_copies() - all, 2 * cases[i].copies);
+		waits = layer->waits;
 		unmap_client();
+		assert_int_equal(layer->waits - waits, cases[i].length > 0);
 	}
 	vulkan_engine.release(&vulkan_engine, prepared);
 }
@@ -1605,6 +1608,7 @@ static void test_domains(void **unused)
 	struct arguments a;
 	void *prepared, *in, *sum;
 	uint64_t length;
+	uint32_t waits;
 	void *x;
 
 	(void)unused;
@@ -1650,9 +1654,38 @@ static void test_domains(void **unused)
 	assert_null(sum);
 	vulkan_engine.only_devices = false;
 	memset(domains, 0, sizeof(domains));
+	/* An execution whose deadline has passed may still use the buffer. */
+	waits = layer->waits;
 	vulkan_engine.buffers->destroy(&vulkan_engine, in);
+	assert_int_equal(layer->waits, waits + 1);
 	vulkan_engine.release(&vulkan_engine, prepared);
 	free_arguments(&a);
+}
+
+/* Copies of buffers flush and invalidate incoherent memory. */
+static void test_incoherent_domain(void **unused)
+{
+	const char sent[] = "contents of a buffer";
+	struct gpu *coherent = gpu;
+	struct nn_error err = { "" };
+	char got[sizeof(sent)];
+	struct prepared *p;
+	void *buffer;
+
+	(void)unused;
+	layer->is_incoherent = true;
+	assert_int_equal(gpu_open("software", &gpu, &err), NN_OK);
+	make_product();
+	p = must_prepare(&b.model);
+	assert_int_equal(make_domain(p, 0, false, sizeof(sent), &buffer), NN_OK);
+	assert_int_equal(write_domain(buffer, sent, sizeof(sent)), NN_OK);
+	assert_int_equal(read_domain(buffer, got, sizeof(got)), NN_OK);
+	assert_memory_equal(got, sent, sizeof(got));
+	vulkan_engine.buffers->destroy(&vulkan_engine, buffer);
+	prepared_release(p);
+	gpu_release(gpu);
+	gpu = coherent;
+	layer->is_incoherent = false;
 }
 
 /*
@@ -1687,7 +1720,7 @@ static void test_domain_of_indices(void **unused)
 static void test_domains_fail(void **unused)
 {
 	struct nn_error err = { "" };
-	uint32_t objects, calls = 0;
+	uint32_t objects, waits, calls = 0;
 	void *prepared, *again, *buffer = NULL;
 	struct arguments a;
 
@@ -1713,6 +1746,11 @@ static void test_domains_fail(void **unused)
 	} while (layer->is_reached);
 	assert_true(calls > 10);
 	assert_memory_equal(a.outputs[0].data, a.inputs[0].data, a.outputs[0].length);
+	/* If the wait for a copy fails (its tenth call), the engine waits for the whole GPU. */
+	waits = layer->waits;
+	fail_after(VK_ERROR_OUT_OF_DEVICE_MEMORY, 9);
+	assert_int_not_equal(write_domain(buffer, a.inputs[0].data, 4), NN_OK);
+	assert_int_equal(layer->waits, waits + 2);
 
 	fail_after(VK_ERROR_DEVICE_LOST, 0);
 	assert_int_equal(write_domain(buffer, a.inputs[0].data, 4), NN_DEVICE_UNAVAILABLE);
@@ -2024,6 +2062,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_recorded),
 		cmocka_unit_test(test_device_memory),
 		cmocka_unit_test(test_domains),
+		cmocka_unit_test(test_incoherent_domain),
 		cmocka_unit_test(test_domain_of_indices),
 		cmocka_unit_test(test_domains_fail),
 		cmocka_unit_test(test_sync_file),
