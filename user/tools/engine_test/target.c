@@ -172,7 +172,7 @@ bool target_recover(struct target *t)
 	struct nn_device_info info = { .size = sizeof(info) };
 	uint64_t until_ns = clock_ns() + START_NS;
 	struct nn_error err = { "" };
-	enum nn_status status;
+	enum nn_status status = NN_GENERAL_FAILURE;
 
 	do {
 		/* A killed program may take some time to end. */
@@ -180,12 +180,16 @@ bool target_recover(struct target *t)
 			kill(-t->pid, SIGKILL);
 			t->pid = 0;
 		}
-		if (!target_start(t, &err))
-			return false;
-		target_guard(t, "asked what it is");
-		status = nna_device_get_info(t->device, &info, &err);
-		if (target_unguard(t))
-			target_kill(t);
+		/*
+		 * The program may not start while processes of the killed program still end, because
+		 * they lock the folder of state.
+		 */
+		if (target_start(t, &err)) {
+			target_guard(t, "asked what it is");
+			status = nna_device_get_info(t->device, &info, &err);
+			if (target_unguard(t))
+				target_kill(t);
+		}
 		/* After crashes of workers, the broker may refuse workers for some time. */
 		if (status)
 			usleep(100000);
