@@ -531,9 +531,11 @@ static enum outcome try_cache(struct test *t, struct row *row, const struct vect
 		if (outcome == RIGHT)
 			outcome = run_loaded(t, v, model, false, reason);
 		nna_prepared_model_free(model);
+		model = NULL;
 		if (outcome == RIGHT && t->target.pid && token == 1) {
 			test_release(&t->sentinel);
 			target_kill(&t->target);
+			snprintf(reason, REASON, "the next engine does not serve");
 			outcome = target_recover(&t->target) ?
 				  test_outcome(t, load(t, &e, &model, &err), "load by the next engine", &err,
 					       reason) : CRASHED;
