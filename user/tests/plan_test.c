@@ -829,6 +829,46 @@ static void test_no_elements(void **state)
 	nn_plan_free(plan);
 }
 
+/*
+ * Tests a model of two outputs, 1 + in[0:0] and in[0:0] followed by in. Fast kernels are not for
+ * an empty first input or output, so the plan must have no kernel for these steps.
+ */
+static void test_no_kernel_without_elements(void **state)
+{
+	const int32_t zero = 0;
+	const float one = 1;
+	uint32_t in, from, none, step, sum, all;
+	struct nn_plan *plan;
+	float result[4];
+	struct call c;
+
+	(void)state;
+	mb_init(&built);
+	in = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(4));
+	from = mb_constant(&built, NN_TENSOR_INT32, &zero, sizeof(zero), MB_DIMS(1));
+	none = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(0));
+	step = mb_constant(&built, NN_TENSOR_FLOAT32, &one, sizeof(one), MB_DIMS(1));
+	sum = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0));
+	all = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(4));
+	mb_operation(&built, SLICE, MB_LIST(in, from, from), MB_LIST(none));
+	mb_operation(&built, ADD, MB_LIST(step, none, mb_int32(&built, 0)), MB_LIST(sum));
+	mb_operation(&built, CONCATENATION, MB_LIST(none, in, mb_int32(&built, 0)), MB_LIST(all));
+	plan = make_plan();
+	assert_non_null(plan->compiled);
+	assert_int_equal(plan->compiled->num_steps, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_null(plan->compiled->steps[i].ready.kernel);
+	call_init(&c);
+	add_input(&c, four, sizeof(four));
+	add_output(&c, NULL, 0);
+	add_output(&c, result, sizeof(result));
+	assert_runs(plan, &c);
+	assert_int_equal(c.shapes[0].rank, 1);
+	assert_int_equal(c.shapes[0].dims[0], 0);
+	assert_memory_equal(result, four, sizeof(four));
+	nn_plan_free(plan);
+}
+
 static void test_if(void **state)
 {
 	static const float x[] = { 2, 3 }, y[] = { 5, 7 };
@@ -1351,6 +1391,7 @@ int main(void)
 		heap_unit_test(test_indices_in_output),
 		heap_unit_test(test_unknown_input_shape),
 		heap_unit_test(test_no_elements),
+		heap_unit_test(test_no_kernel_without_elements),
 		heap_unit_test(test_if),
 		heap_unit_test(test_deep_if),
 		heap_unit_test(test_while),
