@@ -75,6 +75,7 @@ static struct {
 	/* error of the next ioctl() that asks for an event; number of such calls so far */
 	atomic_int next_error, asked;
 	int unwatched;			/* number of the file that epoll refuses, counted from 1 */
+	pid_t dying;			/* worker that dies while a session is made, or 0 */
 	struct {
 		char how;
 		bool has_gone;		/* set if the context ends before it has a session */
@@ -104,10 +105,16 @@ static int next_event(int node, struct nnaccel_engine_next *next)
 
 static int make_session(struct nnaccel_engine_session *s)
 {
+	siginfo_t info;
 	char *bytes;
 
 	if (kernel.contexts[s->context].has_gone)
 		return refuse(ENOENT);
+	if (kernel.dying) {
+		assert_int_equal(kill(kernel.dying, SIGKILL), 0);
+		assert_int_equal(waitid(P_PID, (id_t)kernel.dying, &info, WEXITED | WNOWAIT), 0);
+		kernel.dying = 0;
+	}
 	s->out_fd = memfd_create("session", MFD_CLOEXEC);
 	if (s->out_fd < 0 || ftruncate(s->out_fd, 4096))
 		return refuse(EMFILE);
@@ -624,6 +631,25 @@ static void test_idle_is_killed(void **state)
 	assert_int_equal(count_logged("crash"), 0);
 }
 
+/*
+ * If the only idle worker dies while the broker fetches a session, the context of the session ends.
+ * The broker serves the next context by a new worker.
+ */
+static void test_dies_before_session(void **state)
+{
+	(void)state;
+	start_broker();
+	await_logged(": ready", 1);
+	kernel.dying = number_before(": ready");
+	offer(1, 5, WITH_CONTEXT);
+	await_logged("killed by signal 9 (Killed)\n", 1);
+	offer(2, 5, WITH_CONTEXT);
+	await_served(2);
+	assert_false(is_served(1));
+	assert_int_equal(kernel.contexts[1].error, 0);
+	assert_int_equal(count_logged("serves process"), 1);
+}
+
 /* If the first worker does not start, the broker ends. */
 static void test_no_worker(void **state)
 {
@@ -757,6 +783,7 @@ int main(int argc, char **argv)
 		TEST(crashes),
 		TEST(gone_before),
 		TEST(idle_is_killed),
+		TEST(dies_before_session),
 		TEST(no_worker),
 		TEST(worker_fails_later),
 		TEST(cannot_watch),
