@@ -144,7 +144,7 @@ static enum nn_status faulty_prepare(const struct nna_engine *engine, const stru
 		hang();
 	if (fault == PREPARE_REFUSES && main->num_operations > 1)
 		return nn_fail(err, NN_GENERAL_FAILURE, "too many operations");
-	if (fault == MANY_MODELS && num_models >= 3)
+	if ((fault == MANY_MODELS || fault == CLIENT_MODELS) && num_models >= 3)
 		return nn_fail(err, NN_RESOURCE_EXHAUSTED_TRANSIENT, "too many models");
 	if (fault == PRIORITY && how->priority == 2)
 		return nn_fail(err, NN_GENERAL_FAILURE, "no such priority");
@@ -785,7 +785,7 @@ static int run_faulty(const struct nna_engine *engine, int argc, char **argv)
 	faulty.load = faulty_load;
 	if (fault == COPY_IN || fault == COPY_OUT || fault == BUFFER_ROLES)
 		faulty.buffers = &faulty_buffers;
-	if (fault == CLIENT_GONE)
+	if (fault == CLIENT_GONE || fault == CLIENT_MODELS)
 		faulty.clients = NNA_ENGINE_CLIENTS_THREADS;
 	if (fault >= WRAPS)
 		faulty_operations(&faulty, fault);

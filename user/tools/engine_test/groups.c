@@ -806,13 +806,11 @@ static void *run_client(void *arg)
 void group_clients(struct test *t)
 {
 	struct row *row = test_row(t, "clients at a time");
-	const uint32_t count = t->is_full ? 200 : 40;
-	struct client *clients = calloc(count, sizeof(*clients));
+	const uint32_t count = !t->num_kept ? 0 : t->is_full ? 200 : 40;
+	struct client *clients = calloc(count + 1, sizeof(*clients));
 
-	if (!clients || !t->num_kept) {
-		free(clients);
+	if (!clients)
 		return;
-	}
 	atomic_store(&waiting, count);
 	target_guard_many(&t->target, "many clients at a time");
 	for (uint32_t i = 0; i < count; i++) {
