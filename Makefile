@@ -548,6 +548,8 @@ $(BUILD)/tests/tools_%_test: $(obj)/user/tests/tools_%_test.o $(obj)/user/tools/
 $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal) $(call archive,model)
 	$(test_link) -lnnaccel -lcmocka
 $(BUILD)/tests/tools_cache_test: $(patsubst %,$(obj)/user/%.o,tools/cache kit/cache/message)
+$(BUILD)/tests/tools_vector_test: $(patsubst %,$(obj)/user/%.o,tools/engine_test/vector vectors/random tests/model_builder) \
+	$(call archive,plan ops model)
 # run_test has its own functions instead of the runtimes' functions.
 $(BUILD)/tests/run_test: $(patsubst %,$(obj)/user/run/%.o,say ort tflite)
 $(BUILD)/tests/run_real_test: $(obj)/user/run/real.o | $(librun)

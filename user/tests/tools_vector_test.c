@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests how nnaccel engine-test saves, loads and compares vectors. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "ops/float16.h"
+#include "ops/op.h"
+#include "tests/heap_blocks.h"
+#include "tests/model_builder.h"
+#include "tests/open_files.h"
+#include "tools/engine_test/vector.h"
+
+/* ---- files ---- */
+
+static char path[64];
+
+/* A name of the greatest length. */
+#define NAME "a vector with a name of 95 characters, which is as long as names of vectors may be in the file."
+
+/*
+ * Returns a vector of (x + constant) * y. The constant lies in a pool that has other bytes, too, or
+ * in the model.
+ */
+static struct vector *make_vector(bool has_pool)
+{
+	static const float x[] = { 1, 2, 3, 4, 5, 6 }, y[] = { -7, 0.5f, 9 };
+	static const float pool[64] = { [16] = 10, 20, 30 };
+	uint32_t in[2], constant, sum, none, out;
+	struct model_builder b;
+
+	mb_init(&b);
+	b.pools[0] = (struct nn_pool){ (void *)(uintptr_t)pool, sizeof(pool) };
+	b.model.num_pools = has_pool;
+	in[0] = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(2, 3));
+	in[1] = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(3));
+	constant = has_pool ?
+		   mb_reference(&b, NN_TENSOR_FLOAT32, 0, 16 * sizeof(float), 3 * sizeof(float), MB_DIMS(3)) :
+		   mb_constant(&b, NN_TENSOR_FLOAT32, &pool[16], 3 * sizeof(float), MB_DIMS(3));
+	none = mb_int32(&b, 0);
+	sum = mb_operand(&b, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(2, 3));
+	out = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(2, 3));
+	mb_operation(&b, NN_OP_ADD, MB_LIST(in[0], constant, none), MB_LIST(sum));
+	mb_operation(&b, NN_OP_MUL, MB_LIST(sum, in[1], none), MB_LIST(out));
+	return vector_make(&b.model, (const void *const[]){ x, y }, NAME, NN_OP_MUL);
+}
+
+/* Writes a file and loads it. */
+static struct vector *load(const void *bytes, size_t size)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, size, file), size);
+	fclose(file);
+	errno = 0;
+	return vector_load(path);
+}
+
+static size_t read_file(void *bytes, size_t size)
+{
+	FILE *file = fopen(path, "r");
+	size_t n;
+
+	assert_non_null(file);
+	n = fread(bytes, 1, size, file);
+	fclose(file);
+	return n;
+}
+
+static void check_save(bool has_pool)
+{
+	static const float right[] = { -77, 11, 297, -98, 12.5f, 324 };
+	struct vector *v = make_vector(has_pool), *w;
+	char bytes[4096], again[4096];
+	size_t size;
+
+	assert_non_null(v);
+	assert_memory_equal(v->outputs[0].data, right, sizeof(right));
+	assert_true(vector_save(v, path));
+	size = read_file(bytes, sizeof(bytes));
+	w = vector_load(path);
+	assert_non_null(w);
+	assert_string_equal(w->name, NAME);
+	assert_int_equal(w->model->subgraphs[0].num_operations, 2);
+	assert_int_equal(w->model->num_pools, has_pool);
+	if (has_pool)
+		assert_memory_equal(w->pool, v->pool, v->model->pools[0].size);
+	assert_int_equal(w->num_inputs, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(w->inputs[i].size, v->inputs[i].size);
+		assert_memory_equal(w->inputs[i].data, v->inputs[i].data, v->inputs[i].size);
+	}
+	assert_int_equal(w->num_outputs, 1);
+	assert_int_equal(w->outputs[0].size, sizeof(right));
+	assert_memory_equal(w->outputs[0].data, right, sizeof(right));
+	/* A loaded vector is saved with the same bytes. */
+	assert_true(vector_save(w, path));
+	assert_int_equal(read_file(again, sizeof(again)), size);
+	assert_memory_equal(again, bytes, size);
+	assert_false(vector_save(w, "/nonexistent/vector"));
+	assert_false(vector_save(w, "/dev/full"));
+	vector_free(v);
+	vector_free(w);
+}
+
+static void test_save(void **state)
+{
+	(void)state;
+	check_save(true);
+	check_save(false);
+}
+
+#define NAME_END 119	/* offset of the last byte of the name in a file */
+
+/* A file that ends too early or is damaged has no vector. */
+static void test_damaged(void **state)
+{
+	static const struct {
+		const char *name;
+		size_t at;
+		char byte;
+	} damages[] = {
+		{ "magic", 0, 'n' }, { "version", 6, '2' }, { "end of the version", 7, '3' },
+		{ "size of the model", 11, 0x7f },
+		{ "number of inputs", 12, 1 }, { "size of the pool", 20, 1 },
+	};
+	struct vector *v = make_vector(true);
+	char bytes[4096], saved;
+	int files = count_files();
+	size_t size;
+
+	(void)state;
+	assert_non_null(v);
+	assert_true(vector_save(v, path));
+	vector_free(v);
+	size = read_file(bytes, sizeof(bytes));
+	for (size_t i = 0; i < size; i++) {
+		assert_null(load(bytes, i));
+		assert_int_equal(errno, EINVAL);
+	}
+	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
+		saved = bytes[damages[i].at];
+		bytes[damages[i].at] = damages[i].byte;
+		if (load(bytes, size) || errno != EINVAL)
+			fail_msg("%s", damages[i].name);
+		bytes[damages[i].at] = saved;
+	}
+	/* The name ends at its last byte, whatever that byte is. */
+	bytes[NAME_END] = 'x';
+	v = load(bytes, size);
+	assert_non_null(v);
+	assert_string_equal(v->name, NAME);
+	vector_free(v);
+	unlink(path);
+	assert_null(vector_load(path));
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(count_files(), files);
+}
+
+/* ---- comparisons ---- */
+
+#define F32 NN_TENSOR_FLOAT32
+#define F16 NN_TENSOR_FLOAT16
+#define U8 NN_TENSOR_QUANT8_ASYMM
+#define S8 NN_TENSOR_QUANT8_ASYMM_SIGNED
+#define S16 NN_TENSOR_QUANT16_SYMM
+#define U16 NN_TENSOR_QUANT16_ASYMM
+#define I32 NN_TENSOR_INT32
+
+/* Elements, and the tolerance of floats or the number of quanta by which they may differ. */
+static const struct {
+	int32_t type;
+	float tolerance;
+	uint32_t steps;
+	bool relaxed;
+	double right, other;		/* an element of the output, and what an engine computed */
+	double beside;			/* the other elements of the output, which are right */
+	bool is_equal;
+} cases[] = {
+	/* float32: the tolerance is relative and absolute, and errors of sums may be larger. */
+	{ F32, 1e-5f, 1, false, 1, 1.00001, 0, true }, { F32, 1e-5f, 1, false, 1, 1.00003, 0, false },
+	{ F32, 1e-5f, 1, false, 0, 0.9e-5, 0, true }, { F32, 1e-5f, 1, false, 0, 1.01e-5, 0, false },
+	{ F32, 1e-5f, 1, false, 100, 100.00103, 0, true }, { F32, 1e-5f, 1, false, 100, 100.0012, 0, false },
+	{ F32, 1e-5f, 1, false, 1, 1.00004, -100, true }, { F32, 1e-5f, 1, false, 1, 1.00006, -100, false },
+	{ F32, 1e-3f, 1, false, 1, 1.0019, 0, true }, { F32, 1e-3f, 1, false, 1, 0.9979, 0, false },
+	/* float16, also if a relaxed model permits it: less exact, unless it is rounded only once. */
+	{ F16, 1e-5f, 1, false, 1, 1.0015, 9, true }, { F16, 1e-5f, 1, false, 1, 1.0025, 9, false },
+	{ F16, 1e-3f, 1, false, 1, 1.19, 9, true }, { F16, 1e-3f, 1, false, 1, 1.21, 9, false },
+	{ F16, 2e-5f, 2, false, 1, 1.19, 9, true }, { F32, 2e-2f, 1, true, 1, 1.19, 9, true },
+	{ F32, 1e-5f, 1, true, 1, 1.21, 9, false }, { F32, 1e-3f, 1, false, 1, 1.19, 9, false },
+	/* The largest number counts as infinity, but no other number does. */
+	{ F32, 1e-3f, 1, false, INFINITY, (double)FLT_MAX, 0, true },
+	{ F32, 1e-3f, 1, false, -INFINITY, -(double)FLT_MAX, 0, true },
+	{ F32, 1e-3f, 1, false, -INFINITY, (double)FLT_MAX, 0, false },
+	{ F32, 1e-3f, 1, false, INFINITY, 65504, 0, false }, { F16, 1e-3f, 1, false, INFINITY, 65504, 0, true },
+	{ F16, 1e-3f, 1, false, INFINITY, 65472, 1, false }, { F32, 1e-3f, 1, false, INFINITY, INFINITY, 0, true },
+	{ F32, 1e-3f, 1, false, INFINITY, -INFINITY, 0, false }, { F32, 1e-3f, 1, false, INFINITY, NAN, 0, false },
+	{ F32, 1e-3f, 1, false, 1, INFINITY, 0, false }, { F32, 1e-5f, 1, false, 1, 2, INFINITY, false },
+	{ F32, 1e-3f, 1, false, NAN, NAN, 0, true }, { F32, 1e-3f, 1, false, NAN, 1, 0, false },
+	{ F32, 1e-3f, 1, false, 1, NAN, 0, false },
+	/* Quantised numbers have a signed or unsigned value of 8 or 16 bits. */
+	{ U8, 1e-3f, 2, false, 127, 129, 0, true }, { U8, 1e-3f, 2, false, 127, 130, 0, false },
+	{ U8, 1e-3f, 2, false, 0, 255, 0, false }, { S8, 1e-3f, 2, false, -1, 1, 0, true },
+	{ S8, 1e-3f, 2, false, -1, 2, 0, false }, { S8, 1e-3f, 2, false, -128, 127, 0, false },
+	{ S16, 1e-3f, 1, false, -1, 0, 300, true }, { S16, 1e-3f, 1, false, -32768, 32767, -3, false },
+	{ U16, 1e-3f, 1, false, 32767, 32768, 0, true }, { U16, 1e-3f, 1, false, 0, 65535, 0, false },
+	{ I32, 1e-3f, 2, false, -5, -5, 77777, true }, { I32, 1e-3f, 2, false, 1000000, 1000001, -1, false },
+	{ I32, 1e-3f, 2, false, 0, 0x1000000, -1, false },
+	{ NN_TENSOR_BOOL8, 1e-3f, 2, false, 1, 1, 0, true }, { NN_TENSOR_BOOL8, 1e-3f, 2, false, 1, 0, 0, false },
+};
+
+static void store(int32_t type, void *data, uint32_t i, double number)
+{
+	switch (type) {
+	case F32:
+		((float *)data)[i] = (float)number;
+		break;
+	case F16:
+		((uint16_t *)data)[i] = nn_float_to_fp16((float)number);
+		break;
+	case S16:
+	case U16:
+		((uint16_t *)data)[i] = (uint16_t)(int32_t)number;
+		break;
+	case I32:
+		((int32_t *)data)[i] = (int32_t)number;
+		break;
+	default:
+		((uint8_t *)data)[i] = (uint8_t)(int32_t)number;
+	}
+}
+
+/* Checks a case in which the element `at` of three is other than the right one. */
+static void check_equals(struct vector *v, size_t i, uint32_t at)
+{
+	const int32_t type = cases[i].type;
+	uint32_t element;
+	float data[3];
+
+	v->outputs[0].size = 3 * nn_type_info_of(type)->element_size;
+	v->tolerance = cases[i].tolerance;
+	v->steps = cases[i].steps;
+	v->model->relaxed = cases[i].relaxed;
+	for (uint32_t k = 0; k < 3; k++) {
+		const double right = k == at ? cases[i].right : cases[i].beside;
+
+		store(type, v->outputs[0].data, k, right);
+		store(type, data, k, k == at ? cases[i].other : right);
+	}
+	if (vector_equals(v, 0, data, &element) != cases[i].is_equal || (!cases[i].is_equal && element != at))
+		fail_msg("case %zu, element %u: type %d, %g and %g", i, at, (int)type, cases[i].right,
+			 cases[i].other);
+}
+
+static void test_equals(void **state)
+{
+	struct vector *v = make_vector(true);
+	const struct nn_subgraph *main;
+
+	(void)state;
+	assert_non_null(v);
+	main = &v->model->subgraphs[0];
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		((struct nn_operand *)main->operands)[main->outputs[0]].type = cases[i].type;
+		for (uint32_t at = 0; at < 3; at++)
+			check_equals(v, i, at);
+	}
+	vector_free(v);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		heap_unit_test(test_save),
+		heap_unit_test(test_damaged),
+		heap_unit_test(test_equals),
+	};
+
+	snprintf(path, sizeof(path), "/tmp/nnaccel-vector-%d", (int)getpid());
+	return cmocka_run_group_tests_name("vectors of engine-test", tests, NULL, NULL);
+}
