@@ -91,12 +91,24 @@ static void check_twice(void (*make)(void), uint64_t right)
 	(void)right;
 }
 
+/* Checks that no operand follows a list of operands, so that a read beyond a list is noticed. */
+static void check_ends(const struct nn_subgraph *s)
+{
+	for (uint32_t i = 0; i < s->num_operations; i++) {
+		const struct nn_operation *op = &s->operations[i];
+
+		assert_int_equal(op->inputs[op->num_inputs], UINT32_MAX);
+		assert_int_equal(op->outputs[op->num_outputs], UINT32_MAX);
+	}
+}
+
 static void make_graphs(void)
 {
 	for (uint64_t seed = 1; seed <= 200; seed++) {
 		random_start(seed * 7919);
 		make_graph();
 		see_model(&g.model);
+		check_ends(&g.subgraph);
 	}
 }
 
