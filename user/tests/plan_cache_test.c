@@ -939,6 +939,7 @@ static void check_tuned(const struct sample *sample, bool loaded)
 	const struct nn_plan_options options = { .preference = 1 };
 	struct saved_header *h;
 	struct nn_plan *plan;
+	uint32_t num_tuned;
 	struct saved s;
 
 	sample->build();
@@ -973,7 +974,8 @@ static void check_tuned(const struct sample *sample, bool loaded)
 		s = save_plan(plan);
 	}
 	h = s.image.model;
-	assert_true(h->tuned_steps > 0);
+	num_tuned = h->tuned_steps;
+	assert_true(num_tuned > 0);
 	plan = load(&s);
 	/* A plan with the preference for low power has one thread and is not tuned. */
 	assert_int_equal(nn_plan_stage(plan), NN_PLAN_READY);
@@ -994,6 +996,9 @@ static void check_tuned(const struct sample *sample, bool loaded)
 	assert_refused(&s, NN_GENERAL_FAILURE, sample->is_serialised ? "header 0" :
 						"wire form");
 	h->tuned_steps = UINT32_MAX;
+	assert_refused(&s, NN_GENERAL_FAILURE, "tuned steps");
+	h->tuned_steps = num_tuned;
+	h->serial_size = (uint32_t)(s.image.model_size - sizeof(*h)) - num_tuned + 1;
 	assert_refused(&s, NN_GENERAL_FAILURE, "tuned steps");
 	free_saved(&s);
 }
