@@ -43,6 +43,8 @@ static const struct weighted cases[] = {
 	  { 1, 12, 12, 130 }, { 1, 1, 1, 3, NONE }, 3 },
 	{ "convolution of pixels", NN_OP_CONV_2D, { 2, 9, 9, 21 }, { 70, 1, 1, 21 }, 70,
 	  { 2, 9, 9, 70 }, { 1, 1, 1, 0, NONE }, 1 },
+	{ "convolution of many taps", NN_OP_CONV_2D, { 1, 255, 2, 16 }, { 5, 255, 1, 16 }, 5,
+	  { 1, 1, 2, 5 }, { 2, 1, 1, 0, NONE }, 1 },
 	{ "depthwise convolution", NN_OP_DEPTHWISE_CONV_2D, { 1, 12, 12, 67 }, { 1, 3, 3, 67 }, 67,
 	  { 1, 12, 12, 67 }, { 1, 1, 1, 1, 1, NONE }, 1 },
 	{ "depthwise convolution of more outputs", NN_OP_DEPTHWISE_CONV_2D, { 1, 12, 12, 5 },
