@@ -287,6 +287,7 @@ static struct {
 	_Atomic(pthread_t) ender;	/* thread on which no engine function may run, or 0 */
 	atomic_bool saved;
 	struct nna_engine_slot added;	/* slot that was added last */
+	atomic_int bursts;		/* number of executors that are not destroyed */
 	atomic_int adds, removes;
 	atomic_bool forgets_slots;	/* none is cached */
 	int prepared;
@@ -405,12 +406,14 @@ static enum nn_status burst_create(const struct nna_engine *engine, void *prepar
 	(void)engine;
 	(void)err;
 	*executor = prepared;
+	engine_state.bursts++;
 	return NN_OK;
 }
 
 static void burst_destroy(void *executor)
 {
 	(void)executor;
+	engine_state.bursts--;
 	hang();
 }
 
@@ -561,6 +564,8 @@ static void await_end(void)
 	assert_int_equal(poll(&ended, 1, PATIENCE_MS), 1);
 	thread_client_free(client);
 	assert_int_equal(engine_state.released, engine_state.prepared);
+	assert_int_equal(engine_state.bursts, 0);
+	assert_int_equal(dup(session), -1);
 	written = memory[1];
 	munmap(memory, 4096);
 	close(session_copy);
@@ -813,7 +818,7 @@ static void unmap_burst(struct burst_end *b)
 	munmap(b->status, 4096);
 }
 
-/* Sends a request that names the slot `num_slots` times. */
+/* Sends a measured request that names the slot `num_slots` times. */
 static void send_request_of(struct burst_end *b, uint32_t num_slots)
 {
 	struct nnaccel_arg args[] = {
@@ -822,7 +827,7 @@ static void send_request_of(struct burst_end *b, uint32_t num_slots)
 	uint32_t slots[MANY_SLOTS], length;
 	const struct nn_request request = {
 		.num_inputs = 1, .num_outputs = 1, .num_slots = num_slots, .args = args,
-		.slots = slots,
+		.slots = slots, .measure = true,
 	};
 	struct nnaccel_datum datums[CAPACITY];
 
@@ -840,6 +845,7 @@ static void send_request(struct burst_end *b)
 
 static enum nn_ring_result received;
 static uint32_t result_outputs;
+static uint64_t result_device_ns, result_driver_ns;
 static char result_message[NN_RESULT_MESSAGE];
 
 static uint32_t receive_result(struct burst_end *b)
@@ -855,6 +861,8 @@ static uint32_t receive_result(struct burst_end *b)
 		return UINT32_MAX;
 	assert_null(nn_result_parse(datums, count, &result));
 	result_outputs = result.num_outputs;
+	result_device_ns = result.device_ns;
+	result_driver_ns = result.driver_ns;
 	return result.status;
 }
 
@@ -913,8 +921,8 @@ static void test_slots_of_executors(void **state)
 }
 
 /*
- * A malformed request of a burst gets an error without outputs, and the next request of the burst
- * is served.
+ * A malformed request of a burst gets an error without outputs and times, and the next request of
+ * the burst is served.
  */
 static void test_malformed_request(void **state)
 {
@@ -929,9 +937,13 @@ static void test_malformed_request(void **state)
 		assert_int_equal(receive_result(&b), NNACCEL_STATUS_GENERAL_FAILURE);
 		assert_non_null(strstr(result_message, "malformed request: "));
 		assert_int_equal(result_outputs, 0);
+		assert_true(result_device_ns == NNACCEL_TIME_NONE);
+		assert_true(result_driver_ns == NNACCEL_TIME_NONE);
 		memory[0] = 3 * (float)i;
 		send_request(&b);
 		assert_int_equal(receive_result(&b), NN_OK);
+		assert_true(result_device_ns != NNACCEL_TIME_NONE);
+		assert_true(result_driver_ns != NNACCEL_TIME_NONE);
 		assert_string_equal(result_message, "");
 		assert_int_equal(result_outputs, 1);
 		assert_true(memory[1] == 6 * (float)i);
@@ -1680,6 +1692,24 @@ static void test_late_preparation(void **state)
 	await_end();
 }
 
+/* If a client ends without closing its burst, the library frees and unmaps the burst. */
+static void test_end_with_a_burst(void **state)
+{
+	struct burst_end b;
+	int mappings;
+
+	(void)state;
+	mappings = count_burst_mappings();
+	open_burst(&b, 1);
+	send_request(&b);
+	assert_int_equal(receive_result(&b), NN_OK);
+	assert_int_equal(engine_state.bursts, 1);
+	close_context();
+	await_end();
+	assert_int_equal(count_burst_mappings(), mappings + 4);
+	unmap_burst(&b);
+}
+
 /* The threads that serve a client can be stopped even if the client has sent no command. */
 static void test_stop(void **state)
 {
@@ -1723,6 +1753,7 @@ int main(void)
 		cmocka_unit_test_setup(test_overdue_with_a_grace, set_up),
 		cmocka_unit_test_setup(test_overdue_with_a_burst, set_up),
 		cmocka_unit_test_setup(test_late_preparation, set_up_without_grace),
+		cmocka_unit_test_setup(test_end_with_a_burst, set_up),
 		cmocka_unit_test_setup(test_stop, set_up),
 	};
 
