@@ -756,11 +756,15 @@ static void test_lock_planes(void **state)
 	}
 }
 
-/* AHardwareBuffer_allocate() of the flexible YUV format makes NV12 with adjacent planes. */
+/*
+ * AHardwareBuffer_allocate() of the flexible YUV format makes NV12 with adjacent planes in a file
+ * without room for more planes.
+ */
 static void test_allocate_planes(void **state)
 {
 	AHardwareBuffer *buffer = allocate(AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420, 6, 4);
 	struct nna_hardware_layout l;
+	struct stat st;
 
 	(void)state;
 	nna_hardware_buffer_layout(buffer, &l);
@@ -769,6 +773,8 @@ static void test_allocate_planes(void **state)
 	assert_int_equal(l.size, 36);
 	assert_int_equal(l.planes[1].offset, 24);
 	assert_int_equal(l.planes[1].stride, 6);
+	assert_int_equal(fstat(l.planes[0].fd, &st), 0);
+	assert_in_range(st.st_size, 36, sysconf(_SC_PAGESIZE));
 	AHardwareBuffer_release(buffer);
 }
 
