@@ -9,11 +9,39 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
-
+#include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "runtime_fake_accel.h"
 #include "runtime/preference.h"
 #include "tests/clock_rate.h"
+#include "tests/heap_blocks.h"
+
+/* Number of the file that replaces the files of the extensions' configuration, or -1. */
+static int configuration = -1;
+
+/* Returns the path to use instead of `path`; `replaced` has room for the path. */
+static const char *replace(const char *path, char replaced[32])
+{
+	if (configuration < 0 || !strstr(path, "/extensions"))
+		return path;
+	snprintf(replaced, 32, "/proc/self/fd/%d", configuration);
+	return replaced;
+}
+
+__attribute__((visibility("default"))) int stat(const char *path, struct stat *st)
+{
+	char replaced[32];
+
+	return fstatat(AT_FDCWD, replace(path, replaced), st, 0);
+}
+
+__attribute__((visibility("default"))) int open(const char *path, int flags, ...)
+{
+	char replaced[32];
+
+	return (int)syscall(SYS_openat, AT_FDCWD, replace(path, replaced), flags, 0600);
+}
 
 /* ---- The tests ---- */
 
@@ -1506,11 +1534,57 @@ static void test_second_appears(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/*
+ * A compilation and an execution accept each attribute once, and free their copies of the
+ * attributes' data. This program is allowed to use extensions by its name.
+ */
+static void test_attributes(void **state)
+{
+	static const char name[] = "com.example", text[] = "com.example\ntrust-app-name yes\n";
+	ANeuralNetworksModel *model = add_model(2);
+	const ANeuralNetworksDevice *device = nnaccel_device();
+	long blocks = 0;
+
+	(void)state;
+	configuration = memfd_create("configuration", MFD_CLOEXEC);
+	assert_int_equal(write(configuration, text, strlen(text)), strlen(text));
+	assert_int_equal(setenv("NNACCEL_APP_NAME", name, 1), 0);
+	for (int i = 0; i < 3; i++) {
+		ANeuralNetworksCompilation *c;
+		ANeuralNetworksExecution *e;
+
+		assert_ok(ANeuralNetworksCompilation_createForDevices(model, &device, 1, &c));
+		for (uint16_t code = 0; code < 2; code++) {
+			assert_ok(ANeuralNetworksCompilation_addExtensionAttribute(
+					c, FAKE_EXTENSION, code, name, code * sizeof(name)));
+			assert_result(BAD_DATA, ANeuralNetworksCompilation_addExtensionAttribute(
+							c, FAKE_EXTENSION, code, name, 1));
+		}
+		assert_ok(ANeuralNetworksCompilation_finish(c));
+		assert_ok(ANeuralNetworksExecution_create(c, &e));
+		for (uint16_t code = 0; code < 2; code++) {
+			assert_ok(ANeuralNetworksExecution_addExtensionAttribute(
+					e, FAKE_EXTENSION, code, name, code * sizeof(name)));
+			assert_result(BAD_DATA, ANeuralNetworksExecution_addExtensionAttribute(
+							e, FAKE_EXTENSION, code, name, 1));
+		}
+		ANeuralNetworksExecution_free(e);
+		ANeuralNetworksCompilation_free(c);
+		blocks = i ? blocks : heap_blocks;
+		assert_int_equal(heap_blocks, blocks);
+	}
+	assert_int_equal(unsetenv("NNACCEL_APP_NAME"), 0);
+	close(configuration);
+	configuration = -1;
+	ANeuralNetworksModel_free(model);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_introspection, reset),
 		cmocka_unit_test_setup(test_choice, reset),
+		cmocka_unit_test_setup(test_attributes, reset),
 		cmocka_unit_test_setup(test_costs_of_types, reset),
 		cmocka_unit_test_setup(test_unreachable_constant, reset),
 		cmocka_unit_test_setup(test_wishes_arrive, reset),
