@@ -64,6 +64,8 @@ static struct kernel {
 	struct nnaccel_arg args[16];
 	struct nnaccel_shape shape;
 	uint32_t num_shapes;
+	int list_error;		/* if not 0, the folder of the devices in sysfs fails to open */
+	int node_error;		/* if not 0, the first device's node is not accessible */
 	/* While `holds` is set, each allocation waits; `held` is set while an allocation waits. */
 	atomic_bool holds, held;
 } kernel;
@@ -244,6 +246,8 @@ int scandir(const char *path, struct dirent ***names, int (*filter)(const struct
 	int count = 0, at;
 
 	assert_string_equal(path, CLASS);
+	if (kernel.list_error)
+		return give_errno(kernel.list_error);
 	*names = calloc(NUM_ENTRIES, sizeof(**names));
 	assert_non_null(*names);
 	for (size_t i = 0; i < NUM_ENTRIES; i++) {
@@ -265,6 +269,13 @@ int scandir(const char *path, struct dirent ***names, int (*filter)(const struct
 		(*names)[at] = name;
 	}
 	return count;
+}
+
+__attribute__((visibility("default"))) int access(const char *path, int how)
+{
+	assert_string_equal(path, NNA_DEVICE_PATH);
+	assert_int_equal(how, F_OK);
+	return kernel.node_error ? give_errno(kernel.node_error) : 0;
 }
 
 __attribute__((visibility("default"))) FILE *fopen(const char *path, const char *mode)
@@ -448,6 +459,35 @@ static void test_list(void **state)
 	assert_non_null(strstr(err.message, "no device is named"));
 	assert_int_equal(nna_device_open_by_name("gpu", &d, &err), NN_DEVICE_UNAVAILABLE);
 	assert_non_null(strstr(err.message, "/dev/nnaccel95"));
+}
+
+/* Without sysfs, the library lists the first device if its node exists. */
+static void test_list_without_sysfs(void **state)
+{
+	struct nna_device_entry list[2];
+
+	(void)state;
+	for (uint32_t room = 0; room < 2; room++) {
+		uint32_t count = room;
+
+		kernel.list_error = ENOENT;
+		kernel.node_error = 0;
+		memset(list, 0x5a, sizeof(list));
+		assert_int_equal(nna_device_list(list, sizeof(list[0]), &count, &err), NN_OK);
+		assert_int_equal(count, 1);
+		assert_int_equal(list[room].path[0], 0x5a);
+		if (room) {
+			assert_string_equal(list[0].path, NNA_DEVICE_PATH);
+			assert_string_equal(list[0].name, "");
+			assert_int_equal(list[0].type, 0);
+			assert_true(list[0].is_ready);
+		}
+		kernel.node_error = ENOENT;
+		assert_int_equal(nna_device_list(list, sizeof(list[0]), &count, &err), NN_OK);
+		assert_int_equal(count, 0);
+		kernel.list_error = ENOMEM;
+		assert_int_equal(nna_device_list(list, sizeof(list[0]), &count, &err), NN_OUT_OF_MEMORY);
+	}
 }
 
 static void test_device_status(void **state)
@@ -1223,6 +1263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_open_refusals),
 		TEST(test_list),
+		TEST(test_list_without_sysfs),
 		TEST(test_device_status),
 		TEST(test_info_is_asked_once),
 		TEST(test_info_of_another_engine),
