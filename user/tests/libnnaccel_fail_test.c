@@ -438,6 +438,36 @@ static void test_first_memory(void **state)
 }
 
 /*
+ * Each allocation for the first burst of a device fails in turn. After the failure, the next burst
+ * starts the device's watcher.
+ */
+static void test_first_burst(void **state)
+{
+	unsigned int failures, number = 0;
+
+	(void)state;
+	do {
+		struct nn_error err = { "" };
+		enum nn_status status;
+
+		give();
+		assert_int_equal(nna_device_open(NULL, &made.device, &err), NN_OK);
+		assert_int_equal(nna_prepare_model(made.device, &model, NULL, NULL, &made.prepared,
+						   &err), NN_OK);
+		failing_begin(FAILING_SELF, ++number, false);
+		status = nna_burst_create(made.prepared, NULL, &made.burst, &err);
+		failures = failing_end(FAILING_SELF);
+		assert_int_equal(status != NN_OK, failures);
+		/* A device whose watcher did not start can be closed, and can try again. */
+		if (failures && number % 2)
+			assert_int_equal(nna_burst_create(made.prepared, NULL, &made.burst, &err),
+					 NN_OK);
+		take_back();
+	} while (failures);
+	assert_true(number > 3);
+}
+
+/*
  * Imitates an engine whose extensions change. While the extensions do not change,
  * nna_device_get_extensions() must return the same list.
  */
@@ -811,6 +841,8 @@ int main(void)
 		heap_unit_test(test_allocations),
 		heap_unit_test(test_second_try),
 		heap_unit_test(test_first_memory),
+		/* The C library caches memory of the second watcher's thread. */
+		cmocka_unit_test(test_first_burst),
 		heap_unit_test(test_extensions_again),
 		heap_unit_test(test_extensions_in_child),
 		heap_unit_test(test_limits_of_executions),
