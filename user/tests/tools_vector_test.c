@@ -156,7 +156,7 @@ static void test_damaged(void **state)
 			fail_msg("%s", damages[i].name);
 		bytes[damages[i].at] = saved;
 	}
-	/* The name ends at its last byte, whatever that byte is. */
+	/* The name ends at its last byte, even if that byte is not 0. */
 	bytes[NAME_END] = 'x';
 	v = load(bytes, size);
 	assert_non_null(v);
