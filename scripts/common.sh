@@ -57,6 +57,11 @@ misuse() {
 	exit 2
 }
 
+# only_cached ARGUMENT...: rejects arguments other than a single --cached
+only_cached() {
+	[[ $* =~ ^(--cached)?$ ]] || misuse "unknown arguments $*; see scripts/$me --help"
+}
+
 # lock NAME: waits for the lock $cache/NAME.lock, and holds the lock until the script ends
 lock() {
 	mkdir -p "$cache"
