@@ -45,7 +45,7 @@ void relu_op(struct lowering *t)
 	if (quantised_activation(t, NN(RELU), NN(FUSED_RELU)))
 		return;
 	x = in(t, 0);
-	is_unscaled(t, x);
+	refuse_scaled(t, x);
 	if (operand_of(t, x)->type == NN(TENSOR_INT32))
 		x = with_number(t, NN(MAXIMUM), x, 0);
 	else
@@ -84,7 +84,7 @@ void clip_op(struct lowering *t)
 	uint32_t x = in(t, 0);
 	float low, high;
 
-	is_unscaled(t, x);
+	refuse_scaled(t, x);
 	if (!bound(t, 1, "min", -INFINITY, &low) || !bound(t, 2, "max", INFINITY, &high)) {
 		/* Bounds that are not constant are tensors of one element. */
 		if (has_in(t, 1))

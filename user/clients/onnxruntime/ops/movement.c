@@ -599,7 +599,7 @@ void cast_op(struct lowering *t)
 		set_out(t, 0, x, shape);
 		return;
 	}
-	is_unscaled(t, x);
+	refuse_scaled(t, x);
 	if (to == ONNX_BOOL) {
 		out = result_type(t, NN(TENSOR_BOOL8), rank, dims);
 		if (is_quant8(t, x))

@@ -48,7 +48,7 @@ bool is_node(struct lowering *t, const char *op)
 	return !strcmp(onnx(t)->node->op, op);
 }
 
-void is_unscaled(struct lowering *t, uint32_t x)
+void refuse_scaled(struct lowering *t, uint32_t x)
 {
 	if (is_quant8(t, x) && (operand_of(t, x)->scale != 1 || operand_of(t, x)->zero))
 		refuse(t, "8-bit numbers with a scale are not supported");

@@ -17,7 +17,7 @@ bool is_node(struct lowering *t, const char *op);
  * Rejects an 8-bit tensor with a scale or zero point. ONNX computes with the stored numbers, the
  * NNAPI with the numbers that they stand for.
  */
-void is_unscaled(struct lowering *t, uint32_t x);
+void refuse_scaled(struct lowering *t, uint32_t x);
 
 /*
  * Reads kernel_shape, strides, dilations, pads and auto_pad, for an input of shape `shape`. `size`

@@ -129,7 +129,7 @@ static void pool_by_axes(struct lowering *t)
  * SAME, and some means over the padding. From operator set 19 on, ONNX Runtime takes the padding at
  * the end of axis k from pads[2 * k + 1].
  */
-static void is_agreed(struct lowering *t, int axes)
+static void refuse_disputed(struct lowering *t, int axes)
 {
 	const struct attribute *pads = attr(t, "pads"), *dilations = attr(t, "dilations");
 	const bool is_same = !strncmp(attr_string(t, "auto_pad", "NOTSET"), "SAME_", 5);
@@ -158,7 +158,7 @@ void pool_op(struct lowering *t)
 		refuse(t, "channels_last is not supported");
 	if (has_out(t, 1))
 		refuse(t, "indices are not supported as an output");
-	is_agreed(t, shape->rank - 2);
+	refuse_disputed(t, shape->rank - 2);
 	if (shape->rank == 5 || t->code == NN(L2_POOL_2D))
 		return pool_by_axes(t);
 	if (!window_read(t, shape, NULL, &w))
