@@ -416,36 +416,14 @@ static void test_not_saved(void **state)
 	assert_true(unsaved > 1);
 }
 
-/* Each allocation for the first nna_memory_alloc() of a device fails in turn. */
-static void test_first_memory(void **state)
-{
-	unsigned int failures, number = 0;
-
-	(void)state;
-	do {
-		struct nn_error err = { "" };
-		enum nn_status status;
-
-		give();
-		assert_int_equal(nna_device_open(NULL, &made.device, &err), NN_OK);
-		failing_begin(FAILING_SELF, ++number, false);
-		status = nna_memory_alloc(made.device, ROW, &made.memory, &err);
-		failures = failing_end(FAILING_SELF);
-		assert_int_equal(status != NN_OK, failures);
-		take_back();
-	} while (failures);
-	assert_true(number > 1);
-}
-
 /*
- * Each allocation for the first burst of a device fails in turn. After the failure, the next burst
- * starts the device's watcher.
+ * Calls `make` for a new device with a prepared model. Each allocation of the call fails in turn; the
+ * device can then try again, and can be closed. Returns the number of calls.
  */
-static void test_first_burst(void **state)
+static unsigned int fail_first(enum nn_status (*make)(struct nn_error *err))
 {
 	unsigned int failures, number = 0;
 
-	(void)state;
 	do {
 		struct nn_error err = { "" };
 		enum nn_status status;
@@ -455,16 +433,37 @@ static void test_first_burst(void **state)
 		assert_int_equal(nna_prepare_model(made.device, &model, NULL, NULL, &made.prepared,
 						   &err), NN_OK);
 		failing_begin(FAILING_SELF, ++number, false);
-		status = nna_burst_create(made.prepared, NULL, &made.burst, &err);
+		status = make(&err);
 		failures = failing_end(FAILING_SELF);
 		assert_int_equal(status != NN_OK, failures);
-		/* A device whose watcher did not start can be closed, and can try again. */
 		if (failures && number % 2)
-			assert_int_equal(nna_burst_create(made.prepared, NULL, &made.burst, &err),
-					 NN_OK);
+			assert_int_equal(make(&err), NN_OK);
 		take_back();
 	} while (failures);
-	assert_true(number > 3);
+	return number;
+}
+
+static enum nn_status make_memory(struct nn_error *err)
+{
+	return nna_memory_alloc(made.device, ROW, &made.memory, err);
+}
+
+static void test_first_memory(void **state)
+{
+	(void)state;
+	assert_true(fail_first(make_memory) > 1);
+}
+
+static enum nn_status make_burst(struct nn_error *err)
+{
+	return nna_burst_create(made.prepared, NULL, &made.burst, err);
+}
+
+/* A burst also starts the device's watcher. */
+static void test_first_burst(void **state)
+{
+	(void)state;
+	assert_true(fail_first(make_burst) > 3);
 }
 
 /*
