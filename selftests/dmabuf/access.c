@@ -217,7 +217,7 @@ TEST_F(access, of_commands_that_overlap_on_own_memory)
 
 	if (ioctl(self->x.fd, EXPORTER_ATTACH, buffer)) {
 		close(buffer);
-		SKIP(return, "the tested device does no DMA");
+		SKIP(return, "this kernel has no operations of DMA that can be counted");
 	}
 	before = exporter_counts(&self->x);
 	files[0] = start_file(self, self->own, self->own, &first);
