@@ -76,6 +76,7 @@ static struct {
 	atomic_int next_error, asked;
 	int unwatched;			/* number of the file that epoll refuses, counted from 1 */
 	pid_t dying;			/* worker that dies while a session is made, or 0 */
+	int unnoticed;			/* the same for a file whose events epoll does not report */
 	struct {
 		char how;
 		bool has_gone;		/* set if the context ends before it has a session */
@@ -151,6 +152,9 @@ int ioctl(int file, unsigned long request, ...)
 		return make_session(arg);
 	case NNACCEL_ENGINE_REFUSE:
 		return refuse_context(arg);
+	case NNACCEL_ENGINE_OPENER:
+		((struct nnaccel_engine_opener *)arg)->out_member = 1;
+		return 0;
 	}
 	return refuse(ENOTTY);
 }
@@ -159,6 +163,8 @@ int epoll_ctl(int epoll, int op, int file, struct epoll_event *event)
 {
 	if (op == EPOLL_CTL_ADD && kernel.unwatched && !--kernel.unwatched)
 		return refuse(ENOSPC);
+	if (op == EPOLL_CTL_ADD && kernel.unnoticed && !--kernel.unnoticed)
+		return 0;
 	return (int)syscall(SYS_epoll_ctl, epoll, op, file, event);
 }
 
@@ -176,18 +182,29 @@ static void be_worker(int argc, char **argv)
 	const struct message ready = { .kind = WORKER_READY };
 	struct message message;
 	volatile char *bytes;
-	int session;
+	int session, n;
 	char byte;
 
 	if (argc == 2 && !strcmp(argv[1], WORKER_IDENTIFY))
 		_exit(write(STDOUT_FILENO, "7 of a test", 11) != 11);
 	if (!argc || strcmp(argv[0], WORKER_NAME))
 		return;
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--probe"))
+			_exit(EXIT_SUCCESS);
 	if (value && *value == 'f')
 		_exit(WORKER_EXIT_FAILURE);
 	signal(SIGUSR1, on_signal);
-	if (!message_send(WORKER_CONTROL_FD, &ready, -1) ||
-	    message_receive(WORKER_CONTROL_FD, BROKER_TO_WORKER, 0, &message, &session) != 1)
+	if (value && *value == 'd')
+		shutdown(WORKER_CONTROL_FD, SHUT_RD);
+	if (!message_send(WORKER_CONTROL_FD, &ready, -1))
+		_exit(EXIT_SUCCESS);
+	while (value && *value == 'd')
+		pause();
+	do {
+		n = message_receive(WORKER_CONTROL_FD, BROKER_TO_WORKER, 0, &message, &session);
+	} while (n < 0);
+	if (n != 1)
 		_exit(EXIT_SUCCESS);
 	bytes = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, session, 0);
 	/* If the engine has no cache, the broker closes its end of the worker's socket. */
@@ -269,13 +286,13 @@ static int files;
 static struct engine_options options;
 
 /*
- * Sets whether workers that start after the call fail or succeed. The function have_workers_fail()
- * does not call setenv(), which would allocate heap blocks while the broker's thread allocates and
- * frees heap blocks, too.
+ * Sets whether workers that start after the call fail ('f'), take no session but do not end
+ * ('d'), or succeed ('1'). The function have_workers() does not call setenv(), which would
+ * allocate heap blocks while the broker's thread allocates and frees heap blocks, too.
  */
-static void have_workers_fail(bool fail_them)
+static void have_workers(char how)
 {
-	spin[sizeof(SPIN)] = fail_them ? 'f' : '1';
+	spin[sizeof(SPIN)] = how;
 }
 
 static void *do_nothing(void *arg)
@@ -289,11 +306,11 @@ static int set_up(void **state)
 
 	(void)state;
 	memset(kernel.contexts, 0, sizeof(kernel.contexts));
-	kernel.register_error = kernel.unwatched = 0;
+	kernel.register_error = kernel.unwatched = kernel.unnoticed = 0;
 	kernel.next_error = kernel.asked = 0;
 	lines.used = 0;
 	lines.text[0] = '\0';
-	have_workers_fail(false);
+	have_workers('1');
 	options = (struct engine_options){
 		.device = node_path, .name = "broker", .version = "7", .idle = 1, .max = 8,
 		.max_per_user = 8, .rate = 8, .engine = of_kit ? &engine : NULL,
@@ -438,14 +455,15 @@ static void close_context(uint64_t context)
 	tell(NNACCEL_ENGINE_GONE, context, 0, 0);
 }
 
-/* Returns the number in front of `text` in the log; -1 if the log does not contain `text`. */
+/* Returns the number in front of the last `text` in the log; -1 if the log does not contain `text`. */
 static pid_t number_before(const char *text)
 {
-	const char *at;
+	const char *at = NULL;
 	int number = -1;
 
 	pthread_mutex_lock(&lines.lock);
-	at = strstr(lines.text, text);
+	for (const char *next = lines.text; (next = strstr(next, text)); next++)
+		at = next;
 	while (at && at > lines.text && at[-1] != ' ')
 		at--;
 	if (at)
@@ -650,14 +668,110 @@ static void test_dies_before_session(void **state)
 	assert_int_equal(count_logged("serves process"), 1);
 }
 
+/*
+ * If an idle worker has died and the broker has not noticed the worker's end yet, the next idle
+ * worker gets the context. The broker no longer counts the dead worker as an idle worker.
+ */
+static void test_idle_is_dead(void **state)
+{
+	siginfo_t info;
+	pid_t last;
+
+	(void)state;
+	options.idle = 2;
+	/* The broker watches the node, the signals and three files of the first worker before. */
+	kernel.unnoticed = 6;
+	start_broker();
+	await_logged(": ready", 2);
+	last = number_before(": ready");
+	assert_int_equal(kill(last, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)last, &info, WEXITED | WNOWAIT), 0);
+	offer(1, 5, WITH_CONTEXT);
+	await_served(1);
+	await_logged(": ready", 4);
+	offer(2, 6, WITH_CONTEXT);
+	await_served(2);
+}
+
+/* The broker kills an idle worker that does not take a session. */
+static void test_idle_is_deaf(void **state)
+{
+	(void)state;
+	have_workers('d');
+	start_broker();
+	await_logged(": ready", 1);
+	have_workers('1');
+	offer(1, 5, WITH_CONTEXT);
+	await_logged("killed by signal 9 (Killed)", 1);
+	offer(2, 6, WITH_CONTEXT);
+	await_served(2);
+}
+
+static void put_file(const char *folder, char name)
+{
+	char path[96];
+	int file;
+
+	snprintf(path, sizeof(path), "%s/%c.so", folder, name);
+	file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	assert_true(file >= 0);
+	close(file);
+}
+
+/*
+ * If a plug-in is added, clients' workers that start later load it. The broker kills idle workers
+ * with the old plug-ins, and passes no context to them even before it notices their end.
+ */
+static void test_plugins(void **state)
+{
+	char folder[] = "/tmp/engine-broker-plugins.XXXXXX", command[64];
+	pid_t old;
+
+	(void)state;
+	if (options.spawner.options.isolation == ISOLATE_NONE)
+		skip();
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chmod(folder, 0755), 0);
+	options.extensions = (struct extensions){
+		.folder = folder, .group = "0",
+		.plugins = { .folder = folder, .files = options.extensions.files },
+	};
+	start_broker();
+	await_logged(": ready", 1);
+	put_file(folder, 'a');
+	await_logged("extensions: 1 for new workers", 1);
+	offer(1, 5, WITH_CONTEXT);
+	await_served(1);
+	await_logged("serves process 0, with extensions", 1);
+	for (unsigned int i = 0; i < 2; i++) {
+		/* The context ends before its worker is ready, so the worker stays idle. */
+		kernel.contexts[2 + i].has_gone = true;
+		kernel.unnoticed = i;
+		offer(2 + i, 6, WITH_CONTEXT);
+		await_logged(": ready", 3 + i);
+		old = number_before(": ready");
+		put_file(folder, (char)('b' + i));
+		await_logged(i ? "extensions: 3 for new workers" : "extensions: 2 for new workers", 1);
+		for (int ms = 0; ms < PATIENCE_MS && !i && !kill(old, 0); ms++)
+			usleep(1000);
+		assert_true(i || kill(old, 0));
+	}
+	assert_int_equal(count_logged("killed by signal"), 0);
+	offer(4, 6, WITH_CONTEXT);
+	await_served(4);
+	await_logged("serves process 0, with extensions", 2);
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
 /* If the first worker does not start, the broker ends. */
 static void test_no_worker(void **state)
 {
 	(void)state;
-	have_workers_fail(true);
+	have_workers('f');
 	start_broker();
 	assert_int_equal(await_end(), EXIT_FAILURE);
-	have_workers_fail(false);
+	have_workers('1');
 	assert_int_equal(count_logged("no worker can be started"), 1);
 	assert_int_equal(count_logged("[2] ready"), 0);
 }
@@ -671,11 +785,11 @@ static void test_worker_fails_later(void **state)
 	(void)state;
 	start_broker();
 	await_logged(": ready", 1);
-	have_workers_fail(true);
+	have_workers('f');
 	offer(1, 5, WITH_CONTEXT);
 	await_served(1);
 	await_logged("ended with 1", 1);
-	have_workers_fail(false);
+	have_workers('1');
 	offer(2, 6, WITH_CONTEXT);
 	await_served(2);
 	assert_int_equal(count_logged("no worker can be started"), 0);
@@ -721,7 +835,7 @@ static void test_hopeless(void **state)
 	(void)state;
 	start_broker();
 	await_logged(": ready", 1);
-	have_workers_fail(true);
+	have_workers('f');
 	offer(1, 5, WITH_CONTEXT);
 	await_served(1);
 	offer(2, 6, WITH_CONTEXT);
@@ -784,6 +898,9 @@ int main(int argc, char **argv)
 		TEST(gone_before),
 		TEST(idle_is_killed),
 		TEST(dies_before_session),
+		TEST(idle_is_dead),
+		TEST(idle_is_deaf),
+		TEST(plugins),
 		TEST(no_worker),
 		TEST(worker_fails_later),
 		TEST(cannot_watch),
