@@ -212,6 +212,24 @@ static void fail_next(const char *file, int error, int times)
 	kernel.works_before = 0;
 }
 
+/* ---- the log ---- */
+
+static char logged[256];		/* the last warning or error */
+
+static void take_line(void *data, enum log_level level, const char *line)
+{
+	(void)data;
+	(void)level;
+	snprintf(logged, sizeof(logged), "%s", line);
+}
+
+/* Checks the last line of the log, and forgets it. */
+static void check_logged(const char *line)
+{
+	assert_string_equal(logged, line);
+	logged[0] = '\0';
+}
+
 /* ---- an engine's cgroup ---- */
 
 static const struct cgroup_options all = {
@@ -225,6 +243,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	memset(&kernel, 0, sizeof(kernel));
+	logged[0] = '\0';
 	kernel.is_cgroup2 = true;
 	strcpy(top, "/tmp/engine-cgroup-XXXXXX");
 	if (!mkdtemp(top))
@@ -404,9 +423,20 @@ static const struct {
 static void test_faults(void **state)
 {
 	struct cgroup_leaf leaf;
-	char name[64];
+	char name[64], line[128];
 
 	(void)state;
+	/* If the engine cannot make the folder of idle workers, it makes no worker's folder. */
+	for (int i = 0; i < 2; i++) {
+		fail_next("cgroup.subtree_control", EACCES, 1);
+		assert_false(cgroup_leaf_create(&cgroup, &leaf));
+		check_logged("cgroup idle: Permission denied");
+		assert_string_equal(leaf.name, "");
+		assert_int_equal(leaf.fd, -1);
+		assert_int_equal(is_there("svc/idle"), i);
+		if (!i)
+			make("svc/idle");
+	}
 	assert_true(cgroup_leaf_create(&cgroup, &leaf));
 	cgroup_leaf_close(&leaf);
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
@@ -420,6 +450,9 @@ static void test_faults(void **state)
 		if (cgroup_leaf_create(&cgroup, &leaf) != faults[i].is_made ||
 		    is_there(name) != faults[i].is_made)
 			fail_msg("%s: %s", faults[i].file, strerror(faults[i].error));
+		snprintf(line, sizeof(line), "cgroup %s: %s", name + strlen("svc/"),
+			 strerror(faults[i].error));
+		check_logged(faults[i].is_made ? "" : line);
 		assert_int_equal(leaf.name[0] != '\0', faults[i].is_made);
 		assert_int_equal(leaf.fd >= 0, faults[i].is_made);
 		if (faults[i].is_made) {
@@ -436,6 +469,7 @@ static void test_faults(void **state)
 		fail_next(i ? "cpu.weight" : "cgroup.subtree_control", EACCES, 1);
 		assert_string_equal(cgroup_leaf_create_for(&cgroup, 5, -1, CONTEXT, &leaf),
 				    "its user's cgroup cannot be made");
+		check_logged("cgroup user-5: uid 5 gets no worker: Permission denied");
 		assert_false(is_there("svc/user-5"));
 	}
 	assert_int_equal(count_files(), files + 1);
@@ -525,16 +559,21 @@ static void test_move(void **state)
 	/* The kernel cannot move a dead worker to another cgroup, so the move fails. */
 	fail_next("cgroup.procs", ESRCH, 1);
 	assert_int_equal(cgroup_leaf_move(&cgroup, 99, &from, &to), ESRCH);
+	check_logged("cgroup user-5/worker-1: worker 99 cannot be moved there: No such process");
 	assert_string_equal(from.name, "idle/worker-0");
 	assert_string_equal(to.name, "user-5/worker-1");
 	assert_int_equal(cgroup_leaf_move(&cgroup, 99, &from, &to), 0);
 	check_file("svc/user-5/worker-1/cgroup.procs", "99");
 	assert_string_equal(from.name, "user-5/worker-1");
 	assert_string_equal(to.name, "");
+	assert_int_equal(from.fd, -1);
 	assert_int_equal(to.fd, -1);
 	assert_false(is_there("svc/idle/worker-0"));
-	cgroup_leaf_close(&from);
 	cgroup_leaf_close(&other);
+	make("svc/user-5/worker-1/busy");
+	cgroup_leaf_remove(&cgroup, &from);
+	check_logged("cgroup user-5/worker-1 cannot be removed: Device or resource busy");
+	assert_int_equal(unlinkat(AT_FDCWD, path_of("svc/user-5/worker-1/busy"), AT_REMOVEDIR), 0);
 	/* A user's folder is removed only with the folder of the user's last worker. */
 	cgroup_leaf_remove(&cgroup, &from);
 	assert_true(is_there("svc/user-5/worker-2"));
@@ -560,7 +599,7 @@ static void test_weights(void **state)
 {
 	struct cgroup_options options = all;
 	struct cgroup_leaf leaf;
-	char text[16];
+	char text[128];
 
 	(void)state;
 	options.no_client_limit = true;
@@ -583,6 +622,15 @@ static void test_weights(void **state)
 		check_file("svc/user-5/cpu.weight", text);
 		cgroup_leaf_remove(&cgroup, &leaf);
 	}
+	/* A weight that cannot be set is reported, unless the cgroup has no weight. */
+	check_logged("");
+	fail_next("cpu.weight", ENOENT, 1);
+	cgroup_leaf_set_low(&cgroup, &leaf, true);
+	check_logged("");
+	fail_next("cpu.weight", EACCES, 1);
+	cgroup_leaf_set_low(&cgroup, &leaf, true);
+	snprintf(text, sizeof(text), "cgroup %s: cpu.weight: Permission denied", leaf.name);
+	check_logged(text);
 }
 
 static void test_oom(void **state)
@@ -625,6 +673,7 @@ int main(void)
 		TEST(oom),
 	};
 
-	log_set_level(LOG_ERROR);
+	log_set_level(LOG_WARNING);
+	log_set_sink(take_line, NULL);
 	return cmocka_run_group_tests_name("engine cgroup", tests, NULL, NULL);
 }
