@@ -688,10 +688,10 @@ static void test_nothing_is_left(void **unused)
 }
 
 /*
- * Claims, compiles and runs a graph. If an allocation of the provider fails, the provider must not
- * leak earlier allocations.
+ * Claims, compiles and runs a graph; returns whether the outputs are as expected. `reported` tells
+ * whether the provider reported an error.
  */
-static bool use(struct the_case *c)
+static bool use(struct the_case *c, bool *reported)
 {
 	static const struct OrtKeyValuePairs metadata = { { "device" }, { "nnapi-reference" }, 1 };
 	static const struct OrtKeyValuePairs session = { { "ep.nn.min_work" }, { "0" }, 1 };
@@ -727,6 +727,7 @@ static bool use(struct the_case *c)
 			ep->ReleaseNodeComputeInfos(made, infos, 1);
 		}
 	}
+	*reported = status;
 	release_status(status);
 	for (size_t i = 0; i < c->graph.out_count; i++)
 		free(context.out[i].data);
@@ -735,12 +736,17 @@ static bool use(struct the_case *c)
 	return good;
 }
 
-/* Each allocation of the provider fails in turn. */
-static void test_memory_fails(void **unused)
+/*
+ * Each allocation of the provider, and each call that reads the graph, fails in turn. The provider
+ * must not leak memory. If a call that reads the graph fails, the provider either computes the
+ * graph or reports an error.
+ */
+static void test_failures(void **unused)
 {
 	FILE *const usual = stderr;
 	struct the_case c = { .memory = malloc(ROOM) };
 	size_t tried = 0;
+	bool good, reported;
 
 	(void)unused;
 	assert_non_null(c.memory);
@@ -753,27 +759,31 @@ static void test_memory_fails(void **unused)
 		if (cases[i].kind > AS || i % (getenv("NNACCEL_ALL") ? 5 : 37))
 			continue;
 		read_case(&c, cases[i].graph, cases[i].outputs);
-		assert_true(use(&c));
+		assert_true(use(&c, &reported));
 		blocks = heap_blocks;
 		files = count_files();
 		/*
 		 * A long sequence allocates memory in each time step, so the test skips more and
 		 * more allocations between those that fail.
 		 */
-		for (unsigned int n = 1, failed = 1; failed; n += 1 + n / EACH * 7, tried++) {
+		for (unsigned int n = 1, reads = 0, failed; reads < 2; tried++) {
 			read_case(&c, cases[i].graph, cases[i].outputs);
-			failing_begin(FAILING_SELF, n, false);
-			use(&c);
-			failed = failing_end(FAILING_SELF);
-			if (heap_blocks != blocks || count_files() != files || recorded_locks) {
+			play_countdown = reads ? n : 0;
+			failing_begin(FAILING_SELF, reads ? 0 : n, false);
+			good = use(&c, &reported) || reported || !reads;
+			failed = failing_end(FAILING_SELF) || (reads && !play_countdown);
+			play_countdown = 0;
+			if (!good || heap_blocks != blocks || count_files() != files || recorded_locks) {
 				stderr = usual;
-				fail_msg("%s: allocation %u, %ld blocks, %ld files, %ld locks", cases[i].graph, n,
-					 heap_blocks - blocks, count_files() - files,
-					 (long)recorded_locks);
+				fail_msg("%s: %s %u, %ld blocks, %ld files, %ld locks", cases[i].graph,
+					 reads ? "read" : "allocation", n, heap_blocks - blocks,
+					 count_files() - files, (long)recorded_locks);
 			}
+			n = failed ? n + 1 + n / EACH * 7 : 1;
+			reads += !failed;
 		}
 		read_case(&c, cases[i].graph, cases[i].outputs);
-		assert_true(use(&c));
+		assert_true(use(&c, &reported));
 	}
 	fclose(stderr);
 	stderr = usual;
@@ -925,7 +935,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_is_left),
 		cmocka_unit_test(test_tokens),
 		cmocka_unit_test(test_report),
-		cmocka_unit_test(test_memory_fails),
+		cmocka_unit_test(test_failures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,12 +47,15 @@ struct program {
 	_Atomic uint64_t pause_ns;
 };
 
-/* Returns the graph values that are inputs or outputs of the fused node. */
+/*
+ * Returns the graph values that are inputs or outputs of the fused node; NULL if ONNX Runtime
+ * reports an error or memory runs out.
+ */
 static uint32_t *ports(const struct program *p, const OrtNode *fused, bool outputs,
 		       uint32_t *count)
 {
 	const struct ort *ort = p->ort;
-	size_t number;
+	size_t number = 0;
 	const OrtValueInfo **infos =
 		ort_list(ort, fused,
 			 outputs ? (void *)ort->Node_GetNumOutputs : (void *)ort->Node_GetNumInputs,
@@ -65,8 +68,14 @@ static uint32_t *ports(const struct program *p, const OrtNode *fused, bool outpu
 		const char *name;
 
 		values[i] = NO_VALUE;
-		if (infos[i] && ort_ok(ort, ort->GetValueInfoName(infos[i], &name)) && *name)
+		if (!infos[i])
+			continue;
+		if (!ort_ok(ort, ort->GetValueInfoName(infos[i], &name))) {
+			free(values);
+			values = NULL;
+		} else if (*name) {
 			values[i] = graph_find(p->graph, name);
+		}
 	}
 	free(infos);
 	return values;
