@@ -167,9 +167,6 @@ void pool_op(struct lowering *t)
 	    (average && attr_int(t, "count_include_pad", 0) && attr_int(t, "ceil_mode", 0)))
 		return pool_by_axes(t);
 	out = window_shape(&w, w.channels);
-	if (!average && (type_in(t, 0) == ONNX_UINT8 || type_in(t, 0) == ONNX_INT8) &&
-	    !pads_fit(&w))
-		refuse(t, "the padding must be smaller than the window");
 	m = moved_in(t);
 	if (average && !m.quantised && is_quant8(t, m.x))
 		refuse(t, "the mean of 8-bit integers is not supported");
