@@ -148,6 +148,21 @@ own_vkCreatePipelineCache(VkDevice device, const VkPipelineCacheCreateInfo *info
 	       next_vkCreatePipelineCache(device, info, allocator, cache);
 }
 
+NEXT(vkGetPipelineCacheData);
+static VKAPI_ATTR VkResult VKAPI_CALL own_vkGetPipelineCacheData(VkDevice device,
+								 VkPipelineCache cache,
+								 size_t *size, void *data)
+{
+	const struct test_layer *l = &nn_test_layer;
+
+	if (!l->header_size)
+		return next_vkGetPipelineCacheData(device, cache, size, data);
+	*size = l->header_size;
+	if (data)
+		memcpy(data, &l->header, l->header_size);
+	return VK_SUCCESS;
+}
+
 /* ---- Memory that is not coherent ---- */
 
 /*
@@ -347,6 +362,7 @@ static const struct {
 	DEVICE(vkBindBufferMemory),
 	DEVICE(vkDeviceWaitIdle),
 	DEVICE(vkFreeMemory),
+	DEVICE(vkGetPipelineCacheData),
 	DEVICE(vkGetSemaphoreFdKHR),
 	DEVICE(vkImportSemaphoreFdKHR),
 	DEVICE(vkMapMemory),
