@@ -13,7 +13,7 @@
 #include "bench/compute/schedule_model.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
-#define MANY 1000000.0	/* idle ns before a thread sleeps; more than any test takes */
+#define MANY 1000000.0	/* ns until an idle thread sleeps; longer than any test */
 
 static const double equal[8] = { 10, 10, 10, 10, 10, 10, 10, 10 };
 static const double long_first[] = { 40, 10, 10, 10, 10 };
@@ -76,12 +76,12 @@ static void test_costs(void **state)
 	assert_true(schedule_run(&shared, 1, 1, &costs) == 80);
 	assert_true(schedule_run(&single, 1, 8, &costs) == 100);
 	/*
-	 * The cost `notice` delays the start of helper threads, and delays the caller when the
-	 * helpers end.
+	 * A thread needs `notice` ns to see another thread's write: helper threads see the step's
+	 * begin late, and the caller sees the helpers' end late.
 	 */
 	costs.notice = 2;
 	assert_true(schedule_run(&shared, 1, 8, &costs) == 3 + 2 + 10 + 2);
-	/* Only one thread at a time can take a task's number, which takes `take` ns. */
+	/* The threads take the numbers of their tasks one after another, for `take` ns each. */
 	costs = (struct schedule_costs){ .take = 1, .spin = MANY, .fan_out = 256 };
 	assert_true(schedule_run(&shared, 1, 8, &costs) == 8 + 10);
 	assert_true(schedule_run(&(struct schedule_step){ none, 64 }, 1, 64, &costs) == 64);
@@ -108,8 +108,9 @@ static void test_waking(void **state)
 	assert_true(schedule_run(&step, 1, 21, &costs) == 1000 + 2 * 100);
 	assert_true(schedule_run(&step, 1, 5, &costs) == 1 + 5 * 1000);
 	/*
-	 * Helper threads sleep while one thread runs the long first step. While the helper threads
-	 * wake up, the caller finishes the short second step.
+	 * The helper threads fall asleep while the caller alone runs the second step, of one task.
+	 * In the next execution, the caller finishes the first step before the helper threads have
+	 * woken up.
 	 */
 	assert_true(schedule_run(two, 2, 8, &spinning) == 80 + 100);
 	spinning.wake = 200;

@@ -2,9 +2,9 @@
 /*
  * Tests nnacceld's broker, and the broker of a kit engine whose clients are served by processes.
  * This test imitates the kernel by replacing ioctl(). A named pipe simulates the engine's device
- * node, and a memfd simulates each session. The workers run this test's program. A worker records
- * in the session's memfd that the worker has attached. Another byte of the memfd tells the worker
- * when to end.
+ * node, and a memfd simulates each session. The workers run this test's program. In one byte of the
+ * session's memfd, a worker records that it has attached. Another byte tells the worker when to
+ * end.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -50,10 +50,13 @@
 #define SPIN "NNACCEL_SPIN_US"
 static char spin[] = SPIN "=1";
 
-/* Indices of bytes in the memfd of a session. */
+/*
+ * Indices of bytes in a session's memfd: a worker has attached, the context has ended, and how the
+ * worker ends.
+ */
 enum { HAS, GONE, HOW };
 
-/* Values of byte HOW, which say when a worker ends. */
+/* Values of byte HOW: the worker ends together with its context, never by itself, or at once. */
 #define WITH_CONTEXT 'w'
 #define NEVER 'n'
 #define AT_ONCE 'c'
@@ -72,11 +75,11 @@ int statfs(const char *path, struct statfs *fs)
 static struct {
 	pthread_mutex_t lock;
 	int register_error;
-	/* error of the next ioctl() that asks for an event; number of such calls so far */
+	/* error of the next call for an event; number of calls for an event so far */
 	atomic_int next_error, asked;
-	int unwatched;			/* number of the file that epoll refuses, counted from 1 */
-	pid_t dying;			/* worker that dies while a session is made, or 0 */
-	int unnoticed;			/* the same for a file whose events epoll does not report */
+	int unwatched;			/* number of the file that epoll refuses; 0: none */
+	pid_t dying;			/* worker that dies when the next session is made, or 0 */
+	int unnoticed;			/* number of the file whose events epoll does not report; 0: none */
 	struct {
 		char how;
 		bool has_gone;		/* set if the context ends before it has a session */
@@ -207,7 +210,10 @@ static void be_worker(int argc, char **argv)
 	if (n != 1)
 		_exit(EXIT_SUCCESS);
 	bytes = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, session, 0);
-	/* If the engine has no cache, the broker closes its end of the worker's socket. */
+	/*
+	 * Wait until the broker closes its end of the worker's socket, because this engine has no
+	 * cache.
+	 */
 	while (recv(WORKER_CONTROL_FD, &byte, 1, 0) < 0)
 		;
 	bytes[HAS] = 1;
@@ -258,8 +264,8 @@ static void await_logged(const char *part, unsigned int count)
 }
 
 /*
- * Logs whether the CPU weight of a user is low, and does nothing else, because the tests have no
- * cgroups.
+ * Only logs whether the broker sets a user's low CPU weight or normal CPU weight, because the tests
+ * have no cgroups.
  */
 void __wrap_cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
 void __wrap_cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low)
@@ -498,8 +504,8 @@ static void test_serves(void **state)
 }
 
 /*
- * A user has a smaller share of the CPUs while all models of the user's workers have low priority.
- * The models of one user have no influence on another user's share of the CPUs.
+ * The CPU weight of a user is low while all models of the user's workers have low priority. The
+ * models of other users do not change this CPU weight.
  */
 static void test_priorities(void **state)
 {
@@ -543,8 +549,8 @@ static uint64_t offer_until_served(uint64_t context, uint32_t uid)
 }
 
 /*
- * The broker kills a worker that still runs a second after its context has ended, but no worker
- * whose context lives.
+ * The broker kills a worker that still runs a second after the end of its context, but no worker
+ * whose context still exists.
  */
 static void test_outlives(void **state)
 {

@@ -136,9 +136,7 @@ static void test_hashes_of_a_token(void **state)
 	cache_index_close(index);
 }
 
-/*
- * One transaction has requests of many workers, with more uses of hashes than the index remembers.
- */
+/* The requests in one transaction use hashes more often than the index can remember. */
 static void test_uses_in_a_batch(void **state)
 {
 	struct cache_index *index = open_index(VERSION);
@@ -186,7 +184,7 @@ static int interrupt(void *data)
 	return 1;
 }
 
-/* Hashes that were removed do not count towards the limit of their user. */
+/* Removed hashes do not count towards their user's limit. */
 static void test_removed_hashes(void **state)
 {
 	struct cache_index *index = open_index(VERSION);
@@ -212,7 +210,10 @@ static void test_removed_hashes(void **state)
 	cache_index_close(index);
 }
 
-/* If the rows cannot be counted completely, no hash is stored, because the limits need the count. */
+/*
+ * If the statement that counts the stored hashes is interrupted, the index stores no new hash,
+ * because the limits need the count.
+ */
 static void test_count_is_interrupted(void **state)
 {
 	struct cache_index *index = open_index(VERSION);
@@ -224,7 +225,10 @@ static void test_count_is_interrupted(void **state)
 	assert_true(cache_index_commit(index));
 	cache_index_close(index);
 	index = open_index(VERSION);
-	/* Only the statement that counts all rows needs as many as 1000 steps. */
+	/*
+	 * Interrupt SQLite after 1000 steps; only the statement that counts all rows needs so many
+	 * steps.
+	 */
 	sqlite3_progress_handler(cache_index_db(index), 1000, interrupt, NULL);
 	assert_int_equal(cache_index_store(index, 1, id(1), id(1)), CACHE_FAILED);
 	sqlite3_progress_handler(cache_index_db(index), 0, NULL, NULL);
@@ -233,7 +237,10 @@ static void test_count_is_interrupted(void **state)
 	cache_index_close(index);
 }
 
-/* Once another process has written to the index's file, the index no longer answers from memory. */
+/*
+ * After another process has changed the index's file, the index reads the file instead of answering
+ * from memory.
+ */
 static void test_cleared_by_another(void **state)
 {
 	struct cache_index *index = open_index(VERSION), *other = open_index(VERSION);
@@ -245,8 +252,8 @@ static void test_cleared_by_another(void **state)
 	for (uint32_t i = 0; i < CACHE_INDEX_PER_TOKEN; i++)
 		store(other, 1, 1, 100 + i);
 	/*
-	 * The index checks its file once a second, and then forgets the hash that another index has
-	 * removed.
+	 * The index looks for changes of its file once a second; until then it still answers with
+	 * the hash that `other` has removed.
 	 */
 	while (knows(index, 1, 1, 1))
 		usleep(50000);
@@ -478,8 +485,8 @@ static void test_requests(void **state)
 				 kind == CACHE_STORE || kind == CACHE_QUERY);
 	}
 	/*
-	 * Requests of the kinds from STORE to DROP are valid without a hash, but only NEW may have
-	 * sizes.
+	 * Requests of the kinds from CACHE_STORE to CACHE_DROP are valid without a hash, but only
+	 * CACHE_NEW may have sizes.
 	 */
 	for (uint32_t kind = CACHE_STORE; kind <= CACHE_DROP; kind++) {
 		bad = (struct message){ .kind = kind };
@@ -651,8 +658,8 @@ static void test_random_requests(void **state)
 		if (worker < 0)
 			worker = worker_of(2);
 		/*
-		 * An answer may carry a file, which the kernel closes, because recv() accepts no
-		 * files.
+		 * If an answer carries a file, the kernel closes the file, because recv() accepts
+		 * no files.
 		 */
 		if (send(worker, &request, sizeof(request), MSG_NOSIGNAL) < 0 ||
 		    recv(worker, &answer, sizeof(answer), 0) <= 0) {
@@ -683,9 +690,8 @@ static void test_too_many_stores(void **state)
 	assert_true(stored >= STORES_AT_ONCE);
 	assert_true(put_off > 0);
 	/*
-	 * A user whose budget of stores is used up may not store through a second worker, either. A
-	 * worker of a user whose budget of stores is used up may still query, and other users may
-	 * store.
+	 * After a user's budget of stores is used up, a second worker of the user may not store,
+	 * either. The user's workers may still query, and other users may store.
 	 */
 	stored = 0;
 	for (uint32_t i = 0; i < STORES_AT_ONCE; i++)
@@ -828,7 +834,8 @@ static void test_sandbox(void **state)
 	assert_int_equal(filtered, 2 * threads);
 	/*
 	 * The keeper ignores the signals that would end it, because only the keeper's broker may
-	 * end it. A shell or make may have set more signals than `wanted` to be ignored.
+	 * end it. The keeper may ignore more signals than `wanted`, if the shell or make that runs
+	 * this test ignores them.
 	 */
 	assert_int_equal(blocked, 0);
 	assert_int_equal(ignored & wanted, wanted);

@@ -442,8 +442,8 @@ static void test_faults(void **state)
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
 		fail_next(faults[i].file, faults[i].error, 1);
 		/*
-		 * The engine first writes the limits of the parent folder, but memory.max is not
-		 * one of these limits.
+		 * Let the first open() of each file except memory.max succeed, because the engine
+		 * first writes the limits of the parent folder, which has no limit in memory.max.
 		 */
 		kernel.works_before = strcmp(faults[i].file, "memory.max") != 0;
 		snprintf(name, sizeof(name), "svc/idle/worker-%u", cgroup.serial);

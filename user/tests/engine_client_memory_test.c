@@ -32,8 +32,8 @@
 static char mount[] = "/tmp/nnaccel-cgroups-XXXXXX";
 
 /*
- * Results of successive calls of ioctl() and fopen(); calls after the last result return the last
- * cgroup.
+ * Results of successive calls of ioctl() and fopen(). When fopen() has returned all cgroups, it
+ * returns the last cgroup again.
  */
 static struct {
 	bool dead_from[4];		/* for each ioctl(): true if the client is dead */
@@ -152,7 +152,10 @@ static void test_least(void **state)
 	expect(500000, inner);
 	TELL("/outer/large");
 	expect(1000000, outer);
-	/* If two limits are equal, the limit of the inner cgroup counts. */
+	/*
+	 * If a cgroup and its parent have equal limits, the engine uses the limit of the inner
+	 * cgroup.
+	 */
 	same = make("/outer/same", "1000000\n");
 	TELL("/outer/same");
 	expect(1000000, same);
@@ -169,7 +172,8 @@ static void test_least(void **state)
 }
 
 /*
- * If the process that opened the context is dead, another process may already have its process id.
+ * If the process that opened the context has ended, the limit is unknown, because another process
+ * may already have the same process id.
  */
 static void test_dead_opener(void **state)
 {
@@ -194,7 +198,10 @@ static void test_unseen(void **state)
 	expect_unknown("cgroup namespace; see --no-client-limit");
 }
 
-/* The path of five nested folders with the longest names is longer than the kernel reports. */
+/*
+ * The engine finds the limit of a cgroup whose path has five names of the maximum length, but
+ * rejects a path longer than the kernel reports.
+ */
 static void test_long_names(void **state)
 {
 	char path[2 * CGROUP_PATH_SIZE] = "/deep";
@@ -228,7 +235,10 @@ static void test_moved(void **state)
 	box = make("/after", "400000\n");
 	TELL("/before", "/after");
 	expect(400000, box);
-	/* The client's process ends before the engine reads the process's folder in /proc. */
+	/*
+	 * The client's first cgroup no longer exists when the engine reads its limit, because the
+	 * client has moved.
+	 */
 	TELL("/removed", "/after");
 	expect(400000, box);
 	TELL("/before", "/after");

@@ -28,7 +28,7 @@
 #define COOKIE 1
 #define PATIENCE_MS (int)scaled(60000)
 
-/* Progress that a process that serves a client writes into the memfd of its session. */
+/* Values that a process writes into the memfd of its client's session, to report its progress. */
 #define HAS_SESSION 's'
 #define NO_KEEPER 'e'
 
@@ -51,9 +51,9 @@ static struct {
 	atomic_int kept;		/* duplicate of the newest session's fd, or 0 */
 	atomic_bool asks;		/* true: a query of the newest client waits */
 	atomic_bool answered;
-	atomic_bool has_cache;		/* set if the engine answered that it has a cache */
-	atomic_bool ends;		/* all sessions do */
-	atomic_bool interrupted;	/* the call for an event failed with EINTR once */
+	atomic_bool has_cache;		/* set if the engine reported a compilation cache */
+	atomic_bool ends;		/* true: all sessions end */
+	atomic_bool interrupted;	/* set after the first call for an event */
 } kernel;
 
 static int refuse(int error)
@@ -71,7 +71,7 @@ static int next_event(int node, struct nnaccel_engine_next *next)
 	struct pollfd told = { .fd = node, .events = POLLIN };
 	char byte;
 
-	/* A signal may interrupt the call. */
+	/* The first call fails as if a signal had interrupted it. */
 	if (!atomic_exchange(&kernel.interrupted, true))
 		return refuse(EINTR);
 	if (poll(&told, 1, 0) != 1 || read(node, &byte, 1) != 1)
@@ -177,8 +177,8 @@ static const struct nna_engine engine = {
 };
 
 /*
- * Serves a client in a separate process. As soon as the process has a session, the process also has
- * a socket to the keeper.
+ * Serves a client in a separate process. When the process gets a session, it already has a socket
+ * to the keeper.
  */
 static void be_worker(int argc, char **argv)
 {

@@ -23,13 +23,13 @@
 static struct {
 	struct nnaccel_cmd head;
 	struct nnaccel_grant grants[3];
-	struct nnaccel_arg args[NNACCEL_MAX_CACHE_PARTS + 2];	/* 2 for an input and an output */
+	struct nnaccel_arg args[NNACCEL_MAX_CACHE_PARTS + 2];	/* parts, an input and an output */
 	struct nnaccel_cmd_role role;
 	uint8_t attributes[8];
 	struct nnaccel_format formats[2];
 } m;
 
-/* What is parsed. */
+/* The command that the parser gets. */
 static union {
 	struct nnaccel_cmd head;
 	char bytes[8192];
@@ -145,8 +145,8 @@ static void test_sizes(void **state)
 	buffer.head.size = (uint32_t)size - 8;
 	expect_of(size, "its size and its counts differ");
 	/*
-	 * The test makes more and more counts exceed their limits, and expects an error for each
-	 * count. The parser checks the counts before the parser checks the command's size.
+	 * One count after another exceeds its limit, in the reverse order of the parser's checks.
+	 * The parser checks the counts before the command's size.
 	 */
 	buffer.head.attributes_size = NNACCEL_MAX_ATTRIBUTES + 1;
 	expect_of(size, "too many attributes");
@@ -272,8 +272,8 @@ static void test_copies(void **state)
 }
 
 /*
- * Expects the error `reason` (NULL: no error) for a saved model with the given numbers of model
- * parts and data parts. Only the first two parts of the saved model have a value.
+ * Parses a saved model with the given numbers of model parts and data parts; only the first two
+ * parts have a value. Expects the error `reason`, or no error if `reason` is NULL.
  */
 static void expect_parts(uint32_t model, uint32_t data, const char *reason)
 {

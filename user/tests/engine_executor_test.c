@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a burst's requests by the library's executor and by an executor of the engine. The test
- * imitates the kernel's answers about the memory of slots by replacing ioctl(). A memfd simulates
- * the session; grant N lies at offset N << SHIFT of the memfd.
+ * Tests how the library's executor and an engine's executor execute the requests of a burst. The
+ * test replaces ioctl(), by which an executor asks the kernel for the memory of a slot. A memfd
+ * simulates the session; grant N lies at offset N << SHIFT of the memfd.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,14 +25,14 @@
 #define PAGE 4096
 #define BURST 3
 #define CAPACITY 16
-#define LARGE (1 << 20)	/* number of elements that makes calloc() map each array */
+#define LARGE (1 << 20)	/* capacity; calloc() maps arrays of this length */
 #define RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
 #define MAX_SYNCS 16
 
 /* Slot numbers of the test; the memory of slot N is grant N. */
 enum { FIRST, SECOND, READ_ONLY, FOREIGN, OTHER_FOREIGN, IMAGE, LATE = 40, NUM_SLOTS };
 
-/* The number of a different slot that has the same index in the table of slots as `slot`. */
+/* Number of another slot, which has the same index in the table of slots as the slot `slot`. */
 #define AGAIN(slot) ((slot) + NNACCEL_BURST_MAX_SLOTS)
 
 /* ---- the kernel ---- */
@@ -40,7 +40,7 @@ enum { FIRST, SECOND, READ_ONLY, FOREIGN, OTHER_FOREIGN, IMAGE, LATE = 40, NUM_S
 static struct {
 	unsigned int resolved;
 	struct { uint32_t grant, flags; } syncs[MAX_SYNCS];
-	unsigned int num_syncs, fails_at;	/* number of the failing sync, from 1; 0: none */
+	unsigned int num_syncs, fails_at;	/* fails_at: failing sync, from 1 */
 } kernel;
 
 static int refuse(int error)
@@ -415,7 +415,7 @@ static void test_results(void **state)
 static const struct {
 	const char *name;
 	uint32_t from, to;
-	uint64_t offset, length;	/* place of the input */
+	uint64_t offset, length;	/* part of the slot's memory */
 	uint64_t out_offset, out_length;
 	uint32_t status;
 } arguments[] = {
@@ -485,8 +485,8 @@ static void test_images(void **state)
 #define END NNACCEL_SYNC_END
 
 /*
- * Expected sync calls to the kernel for memory that devices use, and the result if one of the calls
- * fails.
+ * The sync calls that the executor must make for memory that devices use, and the status of the
+ * execution.
  */
 static const struct {
 	const char *name;

@@ -121,8 +121,7 @@ static void test_find(void **state)
 	if (spawner.options.isolation == ISOLATE_NONE)
 		skip();
 	/*
-	 * The files a.so and b.so have the plug-ins golden and fibonacci, so that golden is loaded
-	 * before fibonacci, which golden needs.
+	 * The first file, a.so, has the plug-in golden, which needs the plug-in fibonacci in b.so.
 	 */
 	copy_file("../extensions/golden.so", "a.so", 0644);
 	copy_file("../extensions/fibonacci.so", "b.so", 0444);
@@ -175,7 +174,7 @@ static void test_missing_need(void **state)
 	assert_int_equal(e.plugins.count, 0);
 	assert_logged("a.so: extension com.example.golden needs com.example.fibonacci, which is "
 		      "not loaded");
-	/* If there is no plug-in, the log does not report that the group of clients is missing. */
+	/* If no plug-in is loaded, the log does not report that the group does not exist. */
 	assert_null(strstr(read_log(), "there is no group"));
 	extensions_free(&e);
 }
@@ -269,8 +268,8 @@ static void test_reread(void **state)
 #define THIRTY_TWO FOUR FOUR FOUR FOUR FOUR FOUR FOUR FOUR
 
 /*
- * Outputs and exit statuses of the process that loads plug-ins. For each output, the table has the
- * group and the number of plug-ins that the broker must find.
+ * For each output and exit status of the process that loads plug-ins, the table has the group and
+ * the number of plug-ins that the broker must find.
  */
 static const struct {
 	const char *text;
@@ -351,7 +350,7 @@ static const struct client {
 };
 
 static const struct client *client;
-static unsigned int asked;		/* number of queries for the client's opener */
+static unsigned int asked;		/* number of ioctl() calls for the opener */
 
 static int in_group(struct nnaccel_engine_opener *arg)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes each allocation of a keeper fail in turn, first this allocation alone, and then this and
- * all later allocations. When an allocation fails, the keeper ends or continues, workers get an
- * answer, and stored entries remain. The allocations of the broker fail in turn while the broker
- * starts the keeper.
+ * Makes each allocation of a keeper fail in turn, first alone, and then together with all later
+ * allocations. When an allocation fails, the keeper ends or continues, workers get an answer, and
+ * stored entries remain. Also makes each allocation of a broker that starts a keeper fail in turn.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests mappings of granted memory, and images as arguments of executions. A file simulates the
- * session, and the test replaces ioctl().
+ * session, and ioctl() is replaced by a function that records sync calls.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -154,7 +154,7 @@ static void test_whose_memory(void **state)
 #define RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
 
 static struct {
-	struct nnaccel_format format;	/* of every image */
+	struct nnaccel_format format;	/* format of every image */
 	struct { uint32_t grant, flags; } syncs[MAX_SYNCS];
 	unsigned int num_syncs;
 	unsigned int fails_at;		/* number of the sync call that fails, from 1; 0: none */
@@ -283,7 +283,7 @@ static void test_found(void **state)
 
 /*
  * Memory of a freed grant is unmapped when its last user has released the mapping. If the engine
- * knows the memory of the freed grant, the engine is notified.
+ * has received the mapping, the engine is notified.
  */
 static void test_forgotten(void **state)
 {
@@ -314,8 +314,8 @@ static void test_forgotten(void **state)
 	assert_false(is_mapped(base, PAGE));
 	assert_false(is_mapped((char *)base + PAGE, PAGE));
 	/*
-	 * Memory of a grant that was not freed stays mapped. The engine is not notified of freed
-	 * memory that the engine does not know.
+	 * Memory of a grant that was not freed stays mapped. The engine is not notified of a
+	 * mapping that the engine has not received.
 	 */
 	assert_true(is_mapped(other->base, PAGE));
 	grants_put(&grants, other);

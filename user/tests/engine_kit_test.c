@@ -534,7 +534,7 @@ static void test_registers(void **state)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
-/* The function node_open() registers the device with the given type and version. */
+/* The function node_open() registers the device with the given type, version and hardware. */
 static void test_node(void **state)
 {
 	const struct nnaccel_engine_register *registered = &kernel.in.registered;
@@ -603,7 +603,7 @@ static void test_contexts(void **state)
 }
 
 /*
- * The broker refuses a waiting context when the context's refuse_at_ns has come. The log names the
+ * The broker refuses a waiting context at the time `refuse_at_ns` of the context. The log names the
  * refused context, unless the log named another refused context of the same user shortly before.
  */
 static void test_refusals(void **state)
@@ -623,8 +623,8 @@ static void test_refusals(void **state)
 	assert_string_equal(logged,
 			    "2 context 1 of process 44, uid 6: refused: too many workers\n");
 	/*
-	 * The log does not name the first user's next two refused contexts. The kernel answers that
-	 * the two contexts have already ended.
+	 * The broker refuses two more contexts of user 6, which have already ended (ENOENT). The
+	 * log does not name these contexts.
 	 */
 	logged[0] = '\0';
 	kernel.error = ENOENT;
@@ -650,8 +650,8 @@ static void test_refusals(void **state)
 	contexts_refuse(0, &waiting, &limits);
 	assert_string_equal(logged, "2 context 5 of process 0, uid 8: refused: because\n");
 	/*
-	 * The next log line about the first user says how many log lines about the user were
-	 * omitted.
+	 * The next log line about user 6 reports the number of contexts of user 6 that the log did
+	 * not name.
 	 */
 	logged[0] = '\0';
 	limits.users[0].logged_ns -= LIMITS_LOG_NS;

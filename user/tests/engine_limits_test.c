@@ -477,7 +477,7 @@ static void test_forgiven(void **state)
 	assert_int_equal(limits.users[0].crashes, 1);
 }
 
-/* The time of a worker's crash counts for the back-off, not the time of the worker's start. */
+/* Crashes that are LIMITS_FORGIVE_NS apart cause no back-off. */
 static void test_old_crashes_do_not_add_up(void **state)
 {
 	uint64_t now = START;

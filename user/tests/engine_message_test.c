@@ -25,7 +25,7 @@ static const struct {
 	uint32_t kind;
 	uint8_t token, hash;
 	uint64_t model_size, data_size;
-	enum message_way way;		/* direction in which the message is valid; 0 for none */
+	enum message_way way;	/* direction in which the message is valid; 0: always invalid */
 } messages[] = {
 	{ CACHE_STORE, 1, 1, 0, 0, WORKER_TO_KEEPER }, { CACHE_STORE, 0, 0, 0, 0, WORKER_TO_KEEPER },
 	{ CACHE_STORE, 1, 1, 1, 0, 0 }, { CACHE_STORE, 1, 1, 0, 1, 0 },

@@ -88,8 +88,8 @@ static void test_not_watched(void **state)
 }
 
 /*
- * If the watchdog's interval is an hour, the watchdog is notified at most every half hour, so the
- * second of two calls in a row sends nothing.
+ * A watchdog with an interval of an hour is notified at most every half hour. Therefore the second
+ * of two calls in a row sends nothing.
  */
 static void test_watched(void **state)
 {

@@ -221,7 +221,10 @@ static void test_put_and_get(void **state)
 	assert_int_equal(count_files(), 1);
 }
 
-/* Tests the limits of the total size of plans, for one user and for all users together. */
+/*
+ * Tests whether plans of different sizes fit into the limits for one user and for all users
+ * together.
+ */
 static void test_sizes(void **state)
 {
 #define BOUNDS { 10 * ENTRY, 4 * ENTRY }
@@ -275,7 +278,10 @@ static void test_limits(void **state)
 		assert_true(put(1, i));
 	assert_int_equal(get(1, 0), 1);
 	assert_true(put(1, 4));
-	/* The index gets the time of a plan's last use when the next entry is stored. */
+	/*
+	 * The store writes the time of a plan's last use to the index when it stores the next
+	 * entry.
+	 */
 	assert_int_equal(get(1, 4), 1);
 	assert_int_equal(count_files(), 4);
 	for (uint32_t uid = 2; uid < 5; uid++)
@@ -288,8 +294,8 @@ static void test_limits(void **state)
 }
 
 /*
- * The limits hold even if workers store plans at the same time: when a put begins, the index does
- * not have the plans that other workers are storing.
+ * The limits hold even if workers store plans at the same time, although the index does not yet
+ * contain plans that are still being stored.
  */
 static void test_limits_at_once(void **state)
 {
@@ -548,7 +554,7 @@ static void test_unreadable(void **state)
 	assert_int_equal(faults, 1);
 	assert_true(blob_store_get(store, 1, key_of(1), &work));
 	assert_false(work.done);
-	/* A read of mapped memory beyond the end of the file raises SIGBUS, as for a bad sector. */
+	/* Reading a mapped page beyond the end of the file raises SIGBUS, as a bad sector does. */
 	snprintf(path, sizeof(path), "%s/1", plans());
 	assert_int_equal(truncate(path, 0), 0);
 	blob_work_run(&work);
@@ -556,7 +562,7 @@ static void test_unreadable(void **state)
 	assert_int_equal(count_files(), 0);
 }
 
-/* A check of the store reports no fault of a plan that is removed before the check ends. */
+/* If a damaged plan is removed while a check of the store runs, the check reports no fault. */
 static void test_check_of_what_goes(void **state)
 {
 	int report = memfd_create("report", MFD_CLOEXEC), fd;
@@ -652,8 +658,8 @@ static void test_own(void **state)
 }
 
 /*
- * An index that was written by an older build, without the engine's own store, keeps all plans when
- * the current build opens the index.
+ * An older build, which did not support the engine's own store, has written the index. When the
+ * current build opens the index, all plans remain valid.
  */
 static void test_own_in_an_old_index(void **state)
 {
@@ -742,8 +748,8 @@ static void test_own_of_two_processes(void **state)
 }
 
 /*
- * A query does not find an entry whose put has not ended, and after a restart the index has no row
- * for the entry.
+ * A query does not find an entry while the entry is being stored. If the engine restarts at that
+ * time, the index has no row for the entry.
  */
 static void test_interrupted(void **state)
 {
@@ -795,8 +801,8 @@ static void test_same_twice(void **state)
 }
 
 /*
- * A new index replaces an index that is damaged while plans are written. The new index continues
- * the numbering of files where the damaged index ended.
+ * If an index is damaged while plans are written, a new index replaces the index. The new index
+ * continues the numbering of files where the damaged index ended.
  */
 static void test_replaced(void **state)
 {
@@ -817,7 +823,10 @@ static void test_replaced(void **state)
 	assert_true(blob_store_end(store, &after));
 	assert_int_equal(get(1, 1), kept);
 	assert_int_equal(get(2, 2), 1);
-	/* A new index, which does not know the files' numbers, replaces the files. */
+	/*
+	 * After a restart, a new index does not know the numbers of the old files, and new plans
+	 * replace the old files.
+	 */
 	close_store();
 	open_store();
 	assert_int_equal(cache_index_failed(index_, SQLITE_CORRUPT), CACHE_FAILED);
@@ -857,8 +866,8 @@ static void test_replaced_verified(void **state)
 }
 
 /*
- * If an engine of another version opens the index, the engine of this version can neither read nor
- * store entries.
+ * After an engine of another version has opened the index, this engine can neither read nor store
+ * entries.
  */
 static void test_taken_over(void **state)
 {
@@ -973,8 +982,8 @@ static void check_survival(bool acknowledged)
 }
 
 /*
- * The store evicts an entry for the new entry, so that the test kills the process also during
- * eviction.
+ * The store is full, so storing a new entry evicts an old entry, and the test also kills the
+ * process during the eviction.
  */
 static void test_killed_anywhere(void **state)
 {
@@ -1018,8 +1027,8 @@ static void send_request(int worker, const struct message *request)
 }
 
 /*
- * Receives the keeper's answer; returns the kind of the answer, and in *file the answer's file or
- * -1.
+ * Receives the keeper's answer, and returns the kind of the answer. Sets *file to the file that
+ * came with the answer, or to -1.
  */
 static uint32_t receive(int worker, const struct message *request, int *file)
 {
@@ -1153,8 +1162,8 @@ static void test_no_late_writes(void **state)
 }
 
 /*
- * In an hour, a user may write four times the size that the user may store. The keeper defers
- * requests to write beyond a user's hourly limit, but serves the requests of other users.
+ * In an hour, a user may write four times as many bytes as the user may have in the store. The
+ * keeper defers a user's requests beyond this limit, but serves the requests of other users.
  */
 static void test_too_much_written(void **state)
 {
@@ -1233,8 +1242,8 @@ static struct slow_disk *map_slow_disk(const char *in, int flags)
 }
 
 /*
- * Blocks a system call of the keeper until the test continues, if the path of the call's file
- * contains slow_disk->part.
+ * If the path of the file `fd` contains slow_disk->part, blocks the keeper until the test posts
+ * slow_disk->go.
  */
 static void be_slow(int fd)
 {
@@ -1311,9 +1320,9 @@ static int stop_slow_keeper(void **state)
 }
 
 /*
- * Connects a worker, which requests memory for a plan and writes the plan; stores in *done the
- * worker's next request, to store the plan. The test fails if the keeper does not answer the
- * worker.
+ * Connects a worker, which requests memory for a plan and writes the plan into this memory. Sets
+ * *done to the request that asks the keeper to store the plan. The test fails if the keeper does
+ * not answer the worker.
  */
 static int writer_of(uint32_t uid, uint32_t number, struct message *done)
 {
@@ -1417,7 +1426,10 @@ static void test_batch(void **state)
 		if (!i)
 			assert_int_equal(sem_wait(&slow_disk->entered), 0);
 	}
-	/* The keeper reads the requests of workers 1 to 19 while the first plan is written. */
+	/*
+	 * Wait until the keeper has read the requests of workers 1 to 19, while it still executes
+	 * the request of worker 0.
+	 */
 	for (uint32_t i = 1; i < 20; i++) {
 		int queued = 1;
 
@@ -1615,7 +1627,8 @@ static bool end_step(int i)
 }
 
 /*
- * Checks that, after the keeper's restart, every entry is complete and acknowledged entries exist.
+ * Checks after a restart of the keeper that every entry is complete, and that every acknowledged
+ * entry exists.
  */
 static void check_keeper(void)
 {

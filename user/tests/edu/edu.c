@@ -26,7 +26,7 @@
 #define CODE(code)	((PREFIX << 16) | (code))
 
 #define PAGE		4096u
-#define SIZE		(2 * PAGE + 100)	/* bytes that need three transfers */
+#define SIZE		(2 * PAGE + 100) /* size in bytes; the device needs three transfers */
 #define MANY		(64 * PAGE)		/* some 13 s */
 #define NEVER		UINT32_MAX	/* number whose factorial takes seconds to compute */
 
@@ -278,8 +278,8 @@ static void test_too_large(void **state)
 }
 
 /*
- * The client shortens one file before the device maps the file, and shortens a second file while
- * the device uses the second file.
+ * The client truncates two files: one file before the device maps the file, and another file while
+ * the device uses the file.
  */
 static void test_truncated(void **state)
 {

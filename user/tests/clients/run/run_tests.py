@@ -61,8 +61,8 @@ graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("image", 1,
                            numpy_helper.from_array(np.arange(8, dtype=np.float32) / 8, "b")])
 onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), sys.argv[1])
 """
-# A Python program that writes the network after two nodes that ONNX Runtime computes itself. The first node has
-# too little work for a partition, and the NNAPI lacks the second node's operation.
+# A Python program that puts two nodes in front of the network; ONNX Runtime computes the two nodes itself. The first
+# node has too little work for a partition, and the NNAPI lacks the second node's operation.
 BEHIND = """
 import sys, onnx
 from onnx import helper
@@ -136,7 +136,7 @@ class World:
         return done
 
     def run(self, *command, options=(), **env):
-        # The program that `run` examines is a shell, which replaces itself by the dynamic loader.
+        # `nnaccel run` examines the program sh, but this shell replaces itself by `command`.
         return self.plain(self.nnaccel, "run", "--device", self.device, *options, "--",
                           "sh", "-c", 'exec "$@"', "sh", *command, **env)
 
@@ -329,7 +329,7 @@ def test_dlopen_onnxruntime(w):
     done = w.run(*command, "cpu")
     left_then_taken(done, "is left alone: the program chooses the provider itself (CPU)")
     taken(done, "onnxruntime 1.23.2", w.onnx, device=w.device)
-    # The runtime's message about a missing file is the program's own error.
+    # If the model's file is missing, the program reports the runtime's error message as without `nnaccel run`.
     done = w.run(*command[:-1], "/nonexistent.onnx")
     says(done, "did not use the device", 1)
     if "/nonexistent.onnx" not in done.stdout:

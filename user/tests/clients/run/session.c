@@ -3,8 +3,8 @@
  * A program that loads ONNX Runtime by dlopen(), makes a session of a model, and prints the number
  * of the model's inputs.
  *
- * The usage is: session LIBRARY MODEL [cpu]. With "cpu" the program first makes a session whose
- * options name the CPU provider; the options are a clone of released options.
+ * The usage is: session LIBRARY MODEL [cpu]. With "cpu" the program makes two sessions, and only
+ * the options of the first session name the CPU provider.
  */
 #include <dlfcn.h>
 #include <onnxruntime_c_api.h>
@@ -31,8 +31,8 @@ static int run(const OrtEnv *env, const char *model, bool cpu)
 	    bad(api->CloneSessionOptions(options, &copy)))
 		return 1;
 	/*
-	 * Release `options` before the session is created, so that other options may get the
-	 * address of `options`.
+	 * Release the original of the cloned options first, so that later options may get the
+	 * address of the original.
 	 */
 	api->ReleaseSessionOptions(options);
 	if (bad(api->CreateSession(env, model, copy, &session)) ||
@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 		return 2;
 	*(void **)&base = dlsym(library, "OrtGetApiBase");
 	*(void **)&add_cpu = dlsym(library, "OrtSessionOptionsAppendExecutionProvider_CPU");
-	api = base()->GetApi(7);	/* API version that a program of 2021 requests */
+	api = base()->GetApi(7);	/* 7: API version of programs from 2021 */
 	if (!api || bad(api->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "session", &env)))
 		return 1;
 	status = (argc > 3 && run(env, argv[2], true)) || run(env, argv[2], false);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Imitates a TensorFlow Lite whose models compute four values. The variable TYPE is TensorFlow
- * Lite's code for the type of the values. If a delegate is given, the first of the four values is
- * wrong by APART; for floats, APART is a share of the largest value. In this imitation, one object
- * is both the interpreter and the interpreter's options.
+ * Imitates the library TensorFlow Lite with models that compute four values. The environment
+ * variable TYPE is TensorFlow Lite's code for the type of the values. With a delegate, the error of
+ * the first value is the environment variable APART; for floats, APART is a share of the largest
+ * value. In this imitation, one object is both the interpreter and the interpreter's options.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -264,9 +264,10 @@ def test_shapes_that_are_known_late(w):
     m = model.Model(w.operators)
     data = m.finish(reshaped(m))
     _, ran = run_late(w, data, (3, 3, 2), [(floats(192), packed(*size)) for size in sizes], verbosity=2)
-    # The 2 nodes with unknown shapes are compiled for each new shape, but the convolution only once.
+    # The library compiles the 2 nodes with unknown shapes for each new shape, but compiles the convolution only once.
     assert ran.count("compiled 2 nodes") == 3 and "stay with" not in ran, ran
-    # With and without the plug-in, the first run fails, and the second run is right.
+    # With and without the plug-in, a run with an impossible shape fails, and the next run with a possible shape
+    # succeeds.
     plain, ours, delegate, _ = w.both(data)
     for i in (plain, ours):
         with runtime.Stderr():
@@ -288,8 +289,8 @@ def test_shapes_that_are_known_late(w):
 
 
 def test_late_values_inside(w):
-    # The values of a shape are computed before the shape's tensor: by TensorFlow Lite's SHAPE, or by CAST in an
-    # earlier partition.
+    # The shape of a RESHAPE is computed in the same run: by TensorFlow Lite's SHAPE, or by CAST in an earlier
+    # partition.
     m = model.Model(w.operators)
     z = reshaped(m)
     flat = m.op("RESHAPE", [z, shape_with_batch(m, z, [2, -1])], [m.tensor([1, 1, 1], known=False)])
@@ -301,7 +302,7 @@ def test_late_values_inside(w):
     data = m.finish(m.op("RESHAPE", [m.input([4, 6]), again], [m.tensor([1, 1], known=False)]))
     _, ran = run_late(w, data, (2, 2, 2), [(struct.pack("2f", *s), floats(24)) for s in ((3, 8), (12, 2))])
     assert "stay with" not in ran, ran
-    # A CAST whose own shape is known only at run time is left to TensorFlow Lite.
+    # If the shape of a CAST's output is known only at run time, TensorFlow Lite computes the CAST.
     m = model.Model(w.operators)
     row = m.op("RESHAPE", [m.input([2]), m.input([1], model.INT32)], [m.tensor([1], known=False)])
     times = m.op("CAST", [row], [m.tensor([1], model.INT32, known=False)], model.FLOAT32, model.INT32)

@@ -218,8 +218,8 @@ def hybrid_pixels(m):
 # Activations that are quantised at run time may differ by one quantum, if they are rounded differently.
 case("fully connected hybrid", hybrid())
 case("fully connected hybrid, asymmetric", hybrid(asymmetric=True))
-# TensorFlow Lite scales each channel only in newer versions. The tested version computes zeros, so the reference
-# is a convolution of one pixel.
+# The tested version of TensorFlow Lite does not support a scale for each channel here, and computes zeros; so the
+# reference is a convolution of one pixel.
 case("fully connected hybrid per channel", hybrid(0, True), reference=hybrid_pixels, join=list)
 case("batch matmul hybrid", hybrid_matmul(False))
 case("batch matmul hybrid, asymmetric", hybrid_matmul(True))
@@ -946,8 +946,8 @@ def svdf(rank, activation):
 
 
 case("basic lstm float32", basic_lstm(FLOAT32), runs=3)
-# TensorFlow Lite's SIMD kernel rounds its 16-bit state differently from its scalar kernel. One quantum of the
-# result is 16 quanta of the state.
+# The SIMD kernel and the scalar kernel of TensorFlow Lite round the 16-bit state differently. One quantum of the result
+# is 16 quanta of the state.
 case("basic lstm uint8", basic_lstm(UINT8), runs=3, quanta=4)
 case("basic lstm uint8 of one unit", basic_lstm(UINT8, 3, 1), runs=2, quanta=4)
 case("basic lstm uint8, more units than inputs", basic_lstm(UINT8, 3, 40), runs=2,
@@ -990,7 +990,7 @@ for t, make in (("lstm", lstm(False)), ("sequence lstm", lstm(True)), ("sequence
                 ("svdf", svdf(1, NONE))):
     case(f"hybrid {t}", hybrid(make), runs=3, tolerance=.03)
 
-# ---- Shapes that follow from values ----
+# ---- Shapes that are computed at run time ----
 
 def late(name, inputs, given, rank, *options, kind=FLOAT32, outputs=1, before=None, behind=None):
     """`inputs` are shapes of data, or ranks of values: what `given` has, a list for each run. Values of rank

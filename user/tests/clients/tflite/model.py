@@ -40,7 +40,7 @@ OPTIONS = {
     "RANDOM_UNIFORM": (114, "qq"), "MULTINOMIAL": (114, "qq"),
 }
 
-# The first version of each operation whose first version is not 1.
+# The lowest version of each operation whose versions do not begin at 1.
 VERSIONS = {"BROADCAST_TO": 2}
 
 
