@@ -76,8 +76,8 @@ static void test_loading(void **state)
 	assert_int_equal(nna_engine_plugin_count(), 4);
 	assert_int_not_equal(nna_engine_plugin_fingerprint(), 0);
 	/*
-	 * Each set of plug-ins has a different fingerprint, so that plans saved with another set of
-	 * plug-ins are not loaded.
+	 * The fingerprint of plans depends on the loaded plug-ins, so that the library does not
+	 * load a plan that was saved with other plug-ins.
 	 */
 	assert_int_not_equal(nn_plan_fingerprint(), plan);
 	assert_load(NNA_ENGINE_PLUGIN_REFUSED, "../extensions/fibonacci",
@@ -347,7 +347,9 @@ static void test_running(void **state)
 	}
 }
 
-/* Saves the plan of a model and loads the plan; *data is the memory that the loaded plan reads. */
+/*
+ * Makes, saves and loads the plan of a model. Sets *data to the memory that the loaded plan reads.
+ */
 static struct nn_plan *plan_again(const struct model_builder *b, void **data)
 {
 	const struct nn_plan_options options = { .preference = 1 };
@@ -870,7 +872,10 @@ static void test_oem(void **state)
 	assert_non_null(strstr(err.message, "another extension has the OEM operation already"));
 }
 
-/* Saving a plan does not merge scalars of the OEM type, which defines no size. */
+/*
+ * Saving a plan does not merge equal scalars of the OEM type, because the library does not know the
+ * size of their values.
+ */
 static void test_saving_oem(void **state)
 {
 	const uint8_t x[] = { 1, 2, 3, 4 }, want[] = { 1 + 12, 2 + 24, 3 + 36, 4 };
@@ -1106,8 +1111,8 @@ static void test_compile(void **state)
 	assert_int_equal(nna_engine_plugin_compile(&o, &use, &made, NULL), NN_INVALID_ARGUMENT);
 	use.size++;
 	/*
-	 * If an operation has no compile() function, there is no state, and release() is not
-	 * called.
+	 * The functions compile() and release() of an operation are optional. Without compile(),
+	 * the operation has no state.
 	 */
 	descriptor.compile = NULL;
 	made = &b;
@@ -1240,8 +1245,7 @@ static const struct nn_device_extension *own_extensions(const struct nna_engine 
 }
 
 /*
- * A plug-in is rejected if the list of extensions for clients has no room for the plug-in's
- * extension.
+ * A plug-in is rejected if its extension does not fit into the list of extensions that clients get.
  */
 static void test_no_room(void **state)
 {
@@ -1292,8 +1296,8 @@ static void test_most(void **state)
 	for (last = 0; nn_extension_at(last + 1); last++)
 		;
 	/*
-	 * A registered extension keeps the prefix of its name, and the name cannot be registered
-	 * again.
+	 * A name cannot be registered again; the second attempt returns the prefix of the first
+	 * registration.
 	 */
 	others[0].name = FIBONACCI_NAME;
 	err.message[0] = '\0';

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the sandbox of a worker. The test runs the test's own program as a worker, and inspects the
- * worker from outside. After the worker's inspection, child processes load the seccomp filter and
- * try forbidden system calls.
+ * worker from outside. Then child processes of the test load the worker's seccomp filter, and try
+ * allowed and forbidden system calls.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -283,7 +283,7 @@ static void test_root_is_empty(void **state)
 	assert_ptr_equal(strchr(mounts, '\n'), mounts + strlen(mounts) - 1);
 }
 
-/* /proc/net/dev of a worker has two lines of headings, and no line for a network device. */
+/* After two lines of headings, a worker's /proc/net/dev lists at most the loopback device. */
 static void test_no_network(void **state)
 {
 	const char *devices, *line;
@@ -379,8 +379,8 @@ static void test_refuses_what_is_no_session(void **state)
 }
 
 /*
- * A worker does not read from a file that claims to be a session but is not. On a file that is not
- * a session, the worker calls only the ioctls of a session.
+ * A worker ends if the file that the broker passes is not a session. On this file, the worker only
+ * tries an ioctl of sessions, and does not read.
  */
 static void test_refuses_a_foreign_file(void **state)
 {
@@ -596,7 +596,7 @@ static long await_file(void)
 	return syscall(SYS_ppoll, NULL, 0, &none, NULL, 0);
 }
 
-/* Calls an ioctl of the session that only engines which may use drivers may call. */
+/* Calls an ioctl of the session that needs the permission to use drivers. */
 static long export_memory(void)
 {
 	return syscall(SYS_ioctl, WORKER_SESSION_FD, NNACCEL_SESSION_GRANT_FD, NULL);
@@ -748,7 +748,10 @@ static void test_permissions(void **state)
 			fail_msg("%s with %u: verdict %d, not %d", permitted[i].name,
 				 permitted[i].permissions, verdict, permitted[i].verdict);
 	}
-	/* An engine built with an older header, without `permissions`, has no permissions. */
+	/*
+	 * An engine that was built with an older header, which lacks the field `permissions`, has
+	 * no permissions.
+	 */
 	engine.size = offsetof(struct nna_engine, permissions);
 	engine.permissions = UINT32_MAX;
 	assert_int_equal(try_call(load_filter, make_thread), KILLED);

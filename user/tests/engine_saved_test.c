@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests that saving a model writes to the client's memory only after the keeper has stored the
- * model's hash. A file stands for the session, and a thread for the keeper.
+ * model's hash. A file simulates the session, and a thread simulates the keeper.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -67,7 +67,7 @@ struct keeper_thread {
 	enum message_kind verdict;	/* the keeper's answer, or 0 if the keeper dies */
 	const char *client[PARTS];	/* the client's memory */
 	struct message request;
-	bool came_first;		/* set if the request came before a part was written */
+	bool came_first;		/* set if the request came before the parts were written */
 };
 
 static bool is_empty(const char *const client[PARTS])

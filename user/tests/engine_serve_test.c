@@ -2,7 +2,7 @@
 /*
  * The test serves the commands of a session one after another on a single thread. The test imitates
  * the kernel by replacing ioctl(), which returns the commands of a list and stores the answers. The
- * imitated session ends after the last command of the test's list. A memfd stands for the session;
+ * imitated session ends after the last command of the test's list. A memfd simulates the session;
  * grant N lies at offset N << SHIFT of the memfd.
  */
 #define _GNU_SOURCE
@@ -57,7 +57,7 @@ static struct {
 	int error;			/* errno of the next ioctl() that sends an answer */
 	int progress;			/* last reported progress of preparing a model */
 	bool is_cancelled;
-	uint64_t cookie;		/* cookie of the command of that progress */
+	uint64_t cookie;		/* cookie in the last report of progress */
 	uint32_t attach_flags;		/* flags of the ioctl() that attaches the session */
 } kernel;
 
@@ -184,7 +184,7 @@ static struct {
 	void *own;			/* the engine's buffer of the first argument, or NULL */
 	bool cuts;			/* set if executions truncate the memfd of the session */
 	uint32_t attribute;		/* code of the attribute of an execution, or 0 */
-	/* number of an execution's outputs; number of time records that fit */
+	/* last execution: number of outputs, and number of time records that fit */
 	uint32_t num_outputs, room;
 } engine_state;
 
@@ -553,8 +553,7 @@ static void test_queries(void **state)
 	assert_true(server_attach(&server));
 	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED | NNACCEL_ATTACH_DEVICES);
 	/*
-	 * If a process of the engine serves only one client, the engine needs a permission to use
-	 * fences.
+	 * An engine that serves each client by a separate process needs a permission to use fences.
 	 */
 	engine.takes_fences = true;
 	gone = server.grants.gone;
@@ -585,8 +584,8 @@ static void test_queries(void **state)
 		engine.save = i == 1 ? NULL : save;
 		query.query = NNACCEL_QUERY_DEVICE;
 		/*
-		 * The answer's buffer is smaller in an older client library, and larger in a newer
-		 * client library.
+		 * An older client library passes a smaller buffer for the answer, and a newer
+		 * client library passes a larger buffer.
 		 */
 		query.max_payload = i ? sizeof(*info) + 8 : older;
 		assert_int_equal(ask(&query, NULL, NULL, NULL), NNACCEL_STATUS_NONE);
@@ -613,13 +612,13 @@ static void test_queries(void **state)
 /* ---- models ---- */
 
 /*
- * Models with constants in pools, for queries of supported operations. Operation 0 reads pool 0,
+ * Queries of supported operations, for a model with constants in pools. Operation 0 reads pool 0,
  * operations 1 and 3 read pool 1, and operation 2 reads no pool.
  */
 static const struct {
 	const char *name;
 	struct nnaccel_grant pools[2];
-	uint64_t offset;		/* offset in pool 1 of a constant with 8 bytes */
+	uint64_t offset;		/* offset of a constant of 8 bytes in pool 1 */
 	uint32_t count;			/* number of operations in the client's query */
 	uint32_t status;
 	bool supported[4];
@@ -641,7 +640,10 @@ static const struct {
 	  3, NNACCEL_STATUS_INVALID_ARGUMENT, { false } },
 };
 
-/* Writes a model of x + pool 0, x + pool 1, x + x, and x + pool 1 in a branch of an IF. */
+/*
+ * Writes a model that computes x + pool 0, x + pool 1 and x + x, and also x + pool 1 in a branch of
+ * an IF.
+ */
 static size_t write_pools(const struct nnaccel_grant pools[2], uint64_t offset)
 {
 	uint32_t x, none, condition, operand[2], to[4], branch;
@@ -689,7 +691,8 @@ static void test_supported(void **state)
 		    memcmp(kernel.payloads[0], models[i].supported, kernel.commits[0].payload_size))
 			fail_msg("%s", models[i].name);
 		/*
-		 * Unmap grant LAST, which may be unreadable, before a later model maps grant LAST.
+		 * Unmap the grant LAST, whose second page is missing, before a later model maps
+		 * this grant.
 		 */
 		grants_forget(&server.grants, LAST);
 	}
@@ -928,8 +931,8 @@ static uint32_t ask_for_times(const struct nnaccel_arg *args)
 }
 
 /*
- * With the times attribute, the last output receives the begin and end times of the engine, and the
- * time of each operation.
+ * If an execution has the attribute for times, the library writes to the last output when the
+ * engine began and ended the execution, and the time of each operation.
  */
 static void test_times(void **state)
 {
@@ -974,7 +977,7 @@ static void test_times(void **state)
 		assert_int_equal(ask_for_times(args), NNACCEL_STATUS_INVALID_ARGUMENT);
 		assert_string_equal(kernel.messages[0], "no room for times");
 	}
-	/* The output for times lies in memory that the CPU cannot access. */
+	/* Refuse an output for times in memory that the CPU cannot access. */
 	args[3] = (struct nnaccel_arg){ .pool = 1, .length = 256 };
 	two.num_outputs = 2;
 	two.num_grants = 2;
@@ -982,14 +985,14 @@ static void test_times(void **state)
 	assert_int_equal(ask_with_attribute_of(TIMES_EXTENSION, &two, grants, args, 0),
 			 NNACCEL_STATUS_INVALID_ARGUMENT);
 	assert_string_equal(kernel.messages[0], "no room for times");
-	/* An execution without the attribute of times does not request times from the engine. */
+	/* An execution without the attribute for times does not request times from the engine. */
 	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(engine_state.room, 0);
 }
 
 /*
- * If memory is lost, the answer of an execution reports the loss instead of any other failure, and
- * has no shapes.
+ * If an execution's memory is lost, the answer reports this loss even if the engine returns another
+ * error. The answer contains no shapes.
  */
 static void test_memory_goes(void **state)
 {
@@ -1113,8 +1116,8 @@ static void test_replaced(void **state)
 	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL), NNACCEL_STATUS_NONE);
 	assert_ptr_equal(engine_state.executed, &better);
 	/*
-	 * The engine cannot replace a version of a model that was already replaced, and cannot
-	 * replace a released model.
+	 * The engine can replace neither a version of a model that was already replaced, nor a
+	 * released model.
 	 */
 	assert_false(nna_engine_replace(first, &none));
 	assert_int_equal(engine_state.released, 1);
@@ -1163,7 +1166,10 @@ static void test_fences(void **state)
 			 */
 			assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
 		}
-		/* The engine still owns a fence that the server refused. */
+		/*
+		 * If the server refused the fence, the fence is still open and belongs to the
+		 * engine.
+		 */
 		assert_int_equal(close(engine_state.fence), cases[i].is_allowed ? -1 : 0);
 	}
 }
@@ -1474,10 +1480,7 @@ static void test_sizes(void **state)
 #define MODEL_PART "of the model"
 #define DATA_PART "data"
 
-/*
- * Contents of the parts that an engine saves for a model; the parts differ in their first
- * characters.
- */
+/* The parts that the engine saves for a model; each part begins with another character. */
 static char model_parts[NNA_ENGINE_MAX_CACHE_FILES][sizeof(MODEL_PART)];
 static char data_parts[NNA_ENGINE_MAX_CACHE_FILES][sizeof(DATA_PART)];
 
@@ -1646,9 +1649,9 @@ static void test_saved(void **state)
 	engine.save = save;
 
 	/*
-	 * A client that provides no memory for the parts gets the sizes of the parts. In the second
-	 * request, the engine saves no parts, because the model is not compiled; in the later
-	 * requests, the engine returns an error.
+	 * A client that provides no memory for the parts gets only the sizes of the parts. The
+	 * engine saves the parts for the first request, saves nothing for the second request, and
+	 * returns errors for the later requests.
 	 */
 	assert_int_equal(ask(&head, NULL, none, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.commits[0].payload_size, 2 * sizeof(*sizes));
@@ -1710,10 +1713,7 @@ static void test_saved(void **state)
 	assert_string_equal(kernel.messages[0], "it fails");
 	engine_state.status = NN_OK;
 
-	/*
-	 * The number of parts in the client's request differs from the number of parts that the
-	 * engine saves.
-	 */
+	/* The client requests fewer model parts than the engine saves. */
 	head.num_inputs = 0;
 	head.num_grants = 1;
 	parts[1].pool = 0;
@@ -1814,8 +1814,8 @@ static void test_several_files(void **state)
 /* ---- cached models ---- */
 
 /*
- * Queues the keeper's answer to the `number`-th next request of the server; the answer carries
- * `file` unless `file` is -1.
+ * Queues the keeper's answer to a later request of the server: `number` is 1 for the next request.
+ * Sends `file` with the answer unless `file` is -1.
  */
 static void keeper_answers(int keeper, uint32_t number, struct message answer, int file)
 {
@@ -1840,9 +1840,7 @@ static int start_keeping(void)
 
 	begin_saving();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-	/*
-	 * If the server gets no answer to a request to the keeper, a timeout makes the test fail.
-	 */
+	/* If the keeper does not answer a request of the server, a timeout makes the test fail. */
 	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	server.cache.socket = ends[0];
 	return ends[1];
@@ -1874,7 +1872,7 @@ static uint32_t prepare_cached(uint32_t preference, float constant)
 }
 
 /*
- * The server prepares and saves a new model, and caches the model under a key that depends on all
+ * The server prepares, saves and caches a new model. The model's token in the cache depends on all
  * properties of the model.
  */
 static void test_cached(void **state)
@@ -1935,8 +1933,8 @@ static void test_cached(void **state)
 		assert_int_equal(saved.ends, i + 1);
 	}
 	/*
-	 * If a better version replaces a model, the server also replaces the plan that the keeper
-	 * has cached.
+	 * If the engine replaces a model by a better version, the server also replaces the cached
+	 * plan of the model.
 	 */
 	file = memfd_create("cached", MFD_CLOEXEC);
 	assert_int_equal(ftruncate(file, sizeof(bytes)), 0);
@@ -1982,10 +1980,7 @@ static void test_cached(void **state)
 	stop_keeping(keeper);
 }
 
-/*
- * Answers of the keeper to a request for a plan. The first three answers of the keeper are valid
- * plans.
- */
+/* Plans with which the keeper answers a request; only the first three plans are valid. */
 static const struct {
 	const char *name;
 	uint32_t files;			/* number of model files and of data files of the engine */
@@ -2081,8 +2076,8 @@ static void test_kept_before(void **state)
 /* ---- commands ---- */
 
 /*
- * The ioctl() that answers an execution also fetches the next command; an ioctl() that answers
- * another kind of command fetches nothing.
+ * The ioctl() that answers an execution also fetches the next command, but an ioctl() that answers
+ * another kind of command does not.
  */
 static void test_commit_and_fetch(void **state)
 {

@@ -28,7 +28,7 @@
 #define PAGE 4096
 #define PAGES 4
 
-/* Numbers that messages on the session's memory socket use for a grant, two bursts and a slot. */
+/* Numbers of a grant, two bursts and a slot in messages on the session's memory socket. */
 enum { GRANT = 7, BURST = 5, OTHER_BURST, SLOT = 3 };
 
 static int files, fence_status, session, commands, memory;
@@ -44,8 +44,8 @@ int ioctl(int file, unsigned long request, ...)
 	va_end(args);
 	assert_true(request == SYNC_IOC_FILE_INFO);
 	/*
-	 * The caller must request no structures about single fences, which a kernel would write to
-	 * memory.
+	 * The caller must not request information about single fences, so that a kernel writes only
+	 * to *info.
 	 */
 	assert_true(!info->num_fences && !info->sync_fence_info && !info->flags && !info->pad);
 	info->status = fence_status;
@@ -57,7 +57,9 @@ static const struct nnaccel_cmd one = { .kind = NNACCEL_DO_EXECUTE };
 /* Replaces poll(); if the caller waits for a command, sends a command. */
 int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
-	/* The C library declares that poll() only writes to `fds`, which this poll() reads. */
+	/*
+	 * volatile: the C library declares that poll() only writes to `fds`, but this poll() reads.
+	 */
 	const struct pollfd *volatile asked = fds;
 
 	assert_true(count == 1 && asked->events == POLLIN && timeout == -1);
@@ -256,7 +258,7 @@ static void test_fetch(void **state)
 	assert_int_equal(fetch(sizeof(one) - 1, 0, &size), EMSGSIZE);
 	assert_int_equal(size, sizeof(one));
 	assert_int_equal(fetch(sizeof(one), 0, &size), 0);
-	/* Fetching returns a packet unchanged, even if the packet is too short for a command. */
+	/* The session returns a packet unchanged, even if the packet is too short for a command. */
 	assert_true(packet_send(commands, &one, 1, -1));
 	assert_int_equal(fetch(sizeof(one), 0, &size), 0);
 	assert_int_equal(size, 1);
@@ -320,8 +322,8 @@ static void test_commit(void **state)
 }
 
 /*
- * session_abandon() replaces the file of a session of the kernel module by /dev/null, and keeps the
- * file descriptor's number.
+ * If the kernel module serves the session, session_abandon() replaces the session's file by
+ * /dev/null, and the file descriptor stays open.
  */
 static void test_abandon(void **state)
 {
@@ -335,8 +337,8 @@ static void test_abandon(void **state)
 }
 
 /*
- * In a direct session, no kernel waits for the fence of an answer, so the session sends the answer
- * after the fence has signalled.
+ * A direct session sends an answer with a fence only after the fence has signalled, because no
+ * kernel can wait for the fence.
  */
 static void test_fence(void **state)
 {

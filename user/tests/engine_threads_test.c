@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests how threads of an engine serve a client. The test imitates the kernel by replacing ioctl().
- * A memfd stands for the session; the memfd contains the rings of bursts, and the memory of grant N
- * at N times GRANT_SIZE.
+ * A memfd simulates the session; the memfd contains the rings of bursts, and the memory of grant N
+ * at offset N * GRANT_SIZE.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -54,7 +54,7 @@
 #define MANY_SLOTS 40
 #define PATIENCE_MS (int)scaled(60000)
 #define FENCED 40	/* cookie of an execution with dependencies */
-#define DEFERRED 100	/* cookie of the first of many deferred executions */
+#define DEFERRED 100	/* lowest cookie of the deferred executions */
 #define NUM_DEFERRED 48
 #define NUM_BURSTS (2 * TASK_THREADS)
 #define LARGE (1U << 28)	/* size of a memory whose last float is a model's constant */
@@ -76,12 +76,12 @@ static struct {
 	uint32_t statuses[DEFERRED + NUM_DEFERRED];	/* by cookie */
 	char message[NN_MESSAGE_SIZE];	/* error message of the last answer to a command */
 	int fence;			/* fence of the last answer to a command, or -1 */
-	/* If `watched` is not NULL, an answer to a command copies the engine's number there to `seen`. */
+	/* Unless `watched` is NULL, commit() copies the number in the engine's memory to `seen`. */
 	_Atomic(const float *) watched;
 	float seen;
 	struct nnaccel_session_grant_fd exported;	/* last ioctl() that exported a grant */
 	uint32_t num_fences;		/* number of fences on which executions depend */
-	/* number of dependencies' fences that the engine can open */
+	/* number of these fences that the engine can open */
 	uint32_t open_fences;
 	uint32_t merged;
 	bool cannot_merge;
@@ -273,25 +273,28 @@ static void close_context(void)
 static struct {
 	atomic_bool executes;
 	atomic_int executions;
-	atomic_bool go_on;		/* set to let the waiting execution continue */
+	atomic_bool go_on;		/* set to let the waiting engine function continue */
 	atomic_bool told;		/* true: the engine was notified of the client's death */
 	bool waits, waits_for_end, exports;
 	int fence;			/* fence with which the engine ends executions, or -1 */
 	int dependencies;		/* errno of nna_engine_dependencies(), or 0 */
-	bool depends;			/* set if the engine got a fence of the dependencies */
+	bool depends;			/* set if the engine got a fence for the dependencies */
 	atomic_bool defers;
 	_Atomic(struct nna_engine_execution *) execution;	/* last execution */
 	_Atomic(void *) base;		/* address of the last execution's memory */
 	_Atomic(void *) forgotten;
 	atomic_int released;
-	_Atomic(pthread_t) ender;	/* thread on which no engine function may run, or 0 */
+	_Atomic(pthread_t) ender;	/* thread that may call no engine function, or 0 */
 	atomic_bool saved;
 	struct nna_engine_slot added;	/* slot that was added last */
 	atomic_int bursts;		/* number of executors that are not destroyed */
 	atomic_int adds, removes;
-	atomic_bool forgets_slots;	/* none is cached */
+	atomic_bool forgets_slots;	/* true: the executor caches no slot */
 	int prepared;
-	/* set if the engine hangs in notifications of ended bursts, freed slots or freed regions */
+	/*
+	 * true: the engine hangs when it is notified of an ended burst, a freed slot or a freed
+	 * region
+	 */
 	atomic_bool hangs;
 	atomic_bool hanging;		/* set while the engine hangs in a notification */
 } engine_state;
@@ -483,7 +486,7 @@ static struct thread_client *client;
 static int session, session_copy;
 static int keeper = -1;			/* client's end of the socket to the keeper */
 static float *memory;			/* memory of the client: the input x, then the output 2 x */
-static float written;			/* value of the last float in the memory of LARGE bytes */
+static float written;			/* the client's memory[1] at the end of the client */
 
 /* Writes the serialised form of a model of x + x with one number. */
 static size_t write_model(void)
@@ -577,7 +580,7 @@ static void test_execution(void **state)
 
 	(void)state;
 	/*
-	 * The engine can get the file of an execution's memory, for devices, only during the
+	 * The engine can get the file of an execution's memory, for use by devices, only during the
 	 * execution.
 	 */
 	assert_int_equal(nna_engine_region_file(NULL, memory), -1);
@@ -640,8 +643,8 @@ static void test_dependencies(void **state)
 }
 
 /*
- * Prepares a model that the engine must cache; the model's constant lies at the end of a large
- * memory. The cookie of the command is also the number of the new model.
+ * Prepares a model that the engine must cache; the model's constant fills the last `length` bytes
+ * of a large memory. The number of the new model equals the cookie of the command.
  */
 static void prepare_cached(uint64_t cookie, uint32_t length)
 {
@@ -696,8 +699,8 @@ static void limit_data(rlim_t more)
 }
 
 /*
- * The library compiles a model that the engine must cache from a copy, which needs memory only for
- * the constants.
+ * If the engine must cache a model, the library copies the model's constants, but not the whole
+ * memory in which the constants lie.
  */
 static void test_kept_in_little_memory(void **state)
 {
@@ -713,8 +716,8 @@ static void test_kept_in_little_memory(void **state)
 }
 
 /*
- * If memory for a copy of a model's constants is lacking, the library prepares the model without
- * caching it.
+ * If the library cannot allocate memory for a copy of the constants, the library prepares the model
+ * without caching the model.
  */
 static void test_no_room_to_keep(void **state)
 {
@@ -818,7 +821,7 @@ static void unmap_burst(struct burst_end *b)
 	munmap(b->status, 4096);
 }
 
-/* Sends a measured request that names the slot `num_slots` times. */
+/* Sends a request that lists the slot SLOT `num_slots` times, and requests times. */
 static void send_request_of(struct burst_end *b, uint32_t num_slots)
 {
 	struct nnaccel_arg args[] = {
@@ -873,7 +876,7 @@ static void await_true(const atomic_bool *what)
 	assert_true(*what);
 }
 
-/* Returns on which futexes (NNACCEL_WAIT_*) the worker sleeps. */
+/* Returns a set of NNACCEL_WAIT_* flags: the futexes on which the worker sleeps. */
 static uint32_t waiting_of(const struct burst_end *b)
 {
 	return __atomic_load_n(&b->ring.map.peer->waiting, __ATOMIC_ACQUIRE);
@@ -891,8 +894,8 @@ static void close_burst(struct burst_end *b)
 }
 
 /*
- * An executor that caches slots is notified of a slot before the slot's first use, and once more if
- * the executor has dropped the slot.
+ * An executor that caches slots is notified of a slot before the slot's first use, and again
+ * whenever the executor has dropped the slot.
  */
 static void test_slots_of_executors(void **state)
 {
@@ -982,8 +985,8 @@ static void test_broken_ring(void **state)
 }
 
 /*
- * A burst does not use the memory of an idle burst with smaller rings: a large request is served
- * after a small burst has become idle.
+ * A burst with large rings serves a large request even after a burst with small rings has become
+ * idle. The library must not reuse memory of the small burst for the large request.
  */
 static void test_capacities(void **state)
 {
@@ -1046,7 +1049,7 @@ static void test_burst_end_hangs(void **state)
 	engine_state.waits = true;
 	send_request(&one);
 	await_true(&engine_state.executes);
-	/* The client need not ring the doorbell of a burst that executes. */
+	/* While a burst executes, the worker does not sleep on the burst's futexes. */
 	assert_int_equal(waiting_of(&one), 0);
 	/*
 	 * Close the burst during an execution, so that the thread that serves the burst also ends
@@ -1221,8 +1224,8 @@ static struct nna_engine_execution *deferred[NUM_DEFERRED];
 static uint32_t num_deferred;
 
 /*
- * Waits until the engine has deferred the last command's execution; `before` is the previous
- * execution.
+ * Waits until the engine has deferred the execution of the last command; `before` is the execution
+ * before.
  */
 static void await_deferral(const struct nna_engine_execution *before)
 {
@@ -1248,8 +1251,8 @@ static enum nn_status status_of(uint32_t i)
 }
 
 /*
- * Ends all deferred executions, beginning with the last execution. The library must call no engine
- * function on the thread that ends executions.
+ * Ends all deferred executions, beginning with the last execution. The thread that ends executions
+ * is the engine's thread, on which the library must call no engine function.
  */
 static void *end_all_here(void *ended)
 {
@@ -1474,8 +1477,8 @@ static void test_death_with_many_bursts(void **state)
 }
 
 /*
- * After the client's death, the end of the last execution wakes the idle threads that served the
- * client.
+ * After the client's death, the idle threads that served the client wake up when the last execution
+ * ends.
  */
 static void test_death_with_a_burst(void **state)
 {
@@ -1536,8 +1539,8 @@ static void test_forget_hangs(void **state)
 }
 
 /*
- * The library answers an overdue execution although the engine hangs in forget_region(), even if no
- * other execution uses the same memory.
+ * The library answers an overdue execution although the engine hangs in forget_region(), even if
+ * only this execution uses its memory.
  */
 static void test_overdue_forget_hangs(void **state)
 {
@@ -1597,13 +1600,13 @@ static void test_overdue(void **state)
 	 */
 	assert_true(clock_ns() >= deadline_ns + (kill_grace[0] ? 300 : 500) * UINT64_C(1000000));
 	/*
-	 * The library's watching thread answered the overdue execution in time, before the kernel
-	 * would kill the process.
+	 * The library's watching thread answered the overdue execution before the end of
+	 * kill_grace_ms, when the kernel would kill the process.
 	 */
 	assert_int_equal(await_answer(2), NN_MISSED_DEADLINE_TRANSIENT);
 	/*
-	 * The engine lost the memory before the client got the answer, because after the answer the
-	 * client may use the memory.
+	 * The library took the memory from the engine before it sent the answer, because the client
+	 * may use the memory after the answer.
 	 */
 	assert_true(kernel.seen == 0);
 	kernel.watched = NULL;
@@ -1611,8 +1614,8 @@ static void test_overdue(void **state)
 	engine_state.go_on = true;
 	await_end();
 	/*
-	 * The overdue execution wrote to memory that no longer belonged to the client, and the
-	 * library dropped the result.
+	 * The overdue execution then wrote its result to memory that the client does not share, and
+	 * the library sent no second answer.
 	 */
 	assert_ptr_equal(engine_state.forgotten, engine_state.base);
 	assert_int_equal(kernel.status, NN_MISSED_DEADLINE_TRANSIENT);
@@ -1626,7 +1629,7 @@ static void test_overdue_with_a_grace(void **state)
 	kill_grace = "";
 }
 
-/* Returns how many mappings of regions of bursts this process has. */
+/* Returns this process's number of mappings of regions of bursts. */
 static int count_burst_mappings(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -1661,7 +1664,7 @@ static void test_overdue_with_a_burst(void **state)
 	execute_command(2, clock_ns() + scaled(NS_PER_S / 2));
 	await_true(&engine_state.executes);
 	assert_int_equal(await_answer(2), NN_MISSED_DEADLINE_TRANSIENT);
-	/* The mappings of the client's end remain. */
+	/* Only the four mappings of the client's end of the burst remain. */
 	assert_int_equal(count_burst_mappings(), mappings + 4);
 	engine_state.go_on = true;
 	await_end();
