@@ -29,16 +29,16 @@
 
 #define FAKE_PAGE 4096
 #define FAKE_CAPACITY 64
-/* Bit that distinguishes the ids of imported memory pools. */
+/* This bit is set only in ids of imported memory pools. */
 #define FAKE_IMPORT 0x40000000
-/* Bit that distinguishes the ids of submissions. */
+/* This bit is set only in ids of submissions. */
 #define FAKE_SUBMISSION 0x20000000
 #define FAKE_MOST_IDS (1 << 20)
 #define FAKE_MOST_COMMANDS 32	/* maximum number of submissions whose answers were not fetched */
-#define FAKE_MOST_SUBMISSIONS 256	/* maximum number of submissions with an answer or file */
+#define FAKE_MOST_SUBMISSIONS 256	/* size of the array of submissions */
 #define FAKE_EXTENSION "dev.nnaccel.fake"
 
-/* Value of `error` instead of an errno: the engine refuses the request without giving a reason. */
+/* Value of `error` that is no errno: the engine refuses the request without a reason. */
 #define FAKE_REFUSES -1
 
 enum fake_kind { FAKE_NONE, FAKE_POOL, FAKE_MODEL, FAKE_BUFFER };
@@ -69,21 +69,21 @@ static struct {
 	unsigned int countdown;	/* number of requests until a request fails; 0 if none fails */
 	int error;			/* errno of the failing request, or FAKE_REFUSES */
 	unsigned int failures;
-	bool is_on;			/* if false, all requests go to the real kernel */
+	bool is_on;			/* false: the real kernel answers all requests */
 	uint32_t ids;
-	uint8_t kinds[FAKE_MOST_IDS];	/* enum fake_kind of the object that has the id */
+	uint8_t kinds[FAKE_MOST_IDS];	/* by id: enum fake_kind of the object */
 	int live;			/* number of ids that the client has not released */
 	unsigned int wrong;		/* number of wrong ids and wrong sizes in requests */
-	struct nnaccel_shape shape;	/* reported shape of every output, without flags */
+	struct nnaccel_shape shape;	/* shape of every output in answers; no flags */
 	bool is_short;			/* set if the outputs of the next execution are too small */
 	uint32_t num_extensions;	/* 1: FAKE_EXTENSION; or 0 */
 	/*
-	 * The test's function for answering requests, or NULL; answer() returns true if the
-	 * function has answered the request. For an NNACCEL_SUBMIT request, answer() gets an enum
-	 * nnaccel_work as `request`, and the structure of the work as `arg`.
+	 * A function of the test that may answer requests, or NULL. answer() returns true if it has
+	 * answered the request. For an NNACCEL_SUBMIT request, answer() gets an enum nnaccel_work
+	 * as `request`, and the structure of the work as `arg`.
 	 */
 	bool (*answer)(unsigned long request, void *arg, int *result);
-	uint32_t num_submissions;	/* so far */
+	uint32_t num_submissions;	/* number of submissions so far */
 	struct fake_submission submissions[FAKE_MOST_SUBMISSIONS];
 	unsigned int signals;		/* number of signals that interrupt waiting ioctl() calls */
 	bool is_busy;			/* true: no submission ends */
@@ -199,8 +199,8 @@ static int fake_execute(struct nnaccel_execute *e)
 }
 
 /*
- * Makes a burst whose rings are read by no worker. The client sends no packet to the burst, because
- * no slot exists.
+ * Makes a burst without a worker that reads the rings. The client does not send a packet, because
+ * the burst has no slot.
  */
 static int fake_burst(struct nnaccel_burst_create *c)
 {
@@ -283,8 +283,8 @@ static int fake_work(enum nnaccel_work kind, union fake_work *w)
 }
 
 /*
- * Returns the size of the structure for a kind of work; *status points to the status in the
- * structure.
+ * Returns the size of the structure for a kind of work. Sets *status to the address of the
+ * structure's field out_status.
  */
 static uint32_t fake_work_size(uint32_t kind, union fake_work *w, uint32_t **status)
 {
@@ -307,7 +307,7 @@ static uint32_t fake_work_size(uint32_t kind, union fake_work *w, uint32_t **sta
 }
 
 /*
- * Returns the submission with the given id (or with the given file if the id is 0), or NULL if
+ * Returns the submission with the given id or, if the id is 0, with the given file. Returns NULL if
  * there is no such submission.
  */
 static struct fake_submission *fake_find(uint32_t id, int fd)
@@ -322,8 +322,8 @@ static struct fake_submission *fake_find(uint32_t id, int fd)
 }
 
 /*
- * Returns the number of submissions whose answers were not fetched. The answer of a submission is
- * dropped if the client has closed the submission's file.
+ * Drops submissions whose files the client has closed. Returns the number of submissions whose
+ * answers the client has not fetched.
  */
 static inline unsigned int fake_pending(void)
 {
@@ -340,8 +340,8 @@ static inline unsigned int fake_pending(void)
 }
 
 /*
- * Returns an element of the array for a new submission: an unused element, or an element whose
- * answer was fetched.
+ * Returns an element of the array for a new submission: an unused element or, if all are used, an
+ * element whose answer was fetched.
  */
 static struct fake_submission *fake_room(void)
 {
@@ -370,8 +370,8 @@ static void fake_lose_model(struct fake_submission *s)
 }
 
 /*
- * Opens a file that stands for a submission. If a closed file had the same file descriptor before,
- * frees the submission of the closed file.
+ * Opens a file for a new submission. The kernel may reuse the file descriptor of a file that the
+ * client has closed; then the submission of the closed file is freed.
  */
 static int fake_submission_file(void)
 {
@@ -448,8 +448,8 @@ static int fake_wait(struct nnaccel_wait *w, bool refuses)
 	if (fake.end)
 		return 0;
 	/*
-	 * Write the answer to the pointers of the call that fetches the answer, not to the pointers
-	 * in the submission.
+	 * Keep the pointers of the call that fetches the answer, because the pointers of the
+	 * submission may be invalid.
 	 */
 	given = *to;
 	if (refuses)
@@ -567,8 +567,8 @@ __attribute__((visibility("default"))) int open(const char *path, int flags, ...
 	va_end(args);
 	fd = (int)syscall(SYS_openat, AT_FDCWD, is_fake ? "/dev/null" : path, flags, mode);
 	/*
-	 * Free the submissions of an earlier context with the same fd, because the earlier context
-	 * has ended.
+	 * If an earlier context had the same file descriptor, free its submissions, because it has
+	 * ended.
 	 */
 	for (uint32_t i = 0; is_fake && i < FAKE_MOST_SUBMISSIONS; i++)
 		if (fake.submissions[i].device == fd)
@@ -578,7 +578,7 @@ __attribute__((visibility("default"))) int open(const char *path, int flags, ...
 
 /*
  * Replaces epoll_ctl(), because the file of an imitated burst is a memfd, which epoll does not
- * accept. Counts a wrong file of the library, whose epoll files are closed by exec().
+ * accept. Counts an epoll file that the library has opened without FD_CLOEXEC as wrong.
  */
 __attribute__((visibility("default"))) int epoll_ctl(int epoll, int op, int fd,
 						     struct epoll_event *event)

@@ -48,8 +48,8 @@ static void leave(void)
 }
 
 /*
- * Runs before all other constructors, because kept.c records the locks of the fork() handlers of
- * other constructors.
+ * Runs before all other constructors, so that fork() calls enter() after the fork() handlers of
+ * other constructors, whose locks kept.c must still record.
  */
 __attribute__((constructor(101))) static void register_fork(void)
 {
@@ -77,8 +77,8 @@ static struct thing *find(const void *what, enum kept_kind kind)
 }
 
 /*
- * Frees an entry of the hash table, and moves later entries that find() would miss because of the
- * gap.
+ * Frees an entry of the hash table. Inserts the entries behind it again, because find() would stop
+ * at the gap.
  */
 static void vacate(struct thing *place)
 {

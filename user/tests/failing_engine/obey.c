@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * This file is linked into the programs of a test's nnacceld, whose allocations fail when the test
- * demands failures.
+ * Makes allocations fail in tests/failing/nnacceld, if the file FAILING_FILE demands failures for
+ * the process: broker, keeper or worker.
  */
 #include <string.h>
 

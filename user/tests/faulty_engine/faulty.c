@@ -284,8 +284,8 @@ static bool has_zero(const struct nn_arg *in)
 }
 
 /*
- * Writes a wrong float to the client's memory at an address, if the address lies inside the memory
- * of the output.
+ * Writes a wrong float to the address `at`, if `at` lies in the same region of the client's memory
+ * as the output.
  */
 static void write_at(struct nna_engine_execution *execution, const struct nn_arg *out, char *at)
 {
@@ -298,8 +298,8 @@ static void write_at(struct nna_engine_execution *execution, const struct nn_arg
 }
 
 /*
- * Makes an execution read old weights: the weights that the input had when the model was first
- * executed after another model.
+ * Replaces the weights in an input by old weights. The old weights are copied only when the
+ * executed model changes.
  */
 static void keep_weights(const void *prepared, struct nn_arg *in)
 {
@@ -342,7 +342,10 @@ static void change_inputs(const struct prepared *p, struct nna_engine_execution 
 	}
 }
 
-/* For each output whose memory is too short, allocates longer memory in the engine. */
+/*
+ * For each output, sets out[i] to the client's memory or, if this memory is too short, to new
+ * memory of the engine.
+ */
 static void lengthen(const struct nn_subgraph *main, const struct nn_execution *e, struct nn_arg *out)
 {
 	for (uint32_t i = 0; i < e->num_outputs; i++) {
@@ -369,7 +372,7 @@ static void shorten(const struct nn_execution *e, const struct nn_arg *out)
 	}
 }
 
-/* Executes a model with temporaries in memory that all executions share, which is a fault. */
+/* Executes a model with a fault: all executions share the memory of their temporaries. */
 static enum nn_status execute_shared(const struct prepared *p, struct nn_execution *e, struct nn_error *err)
 {
 	static char room[1 << 20];
@@ -521,7 +524,7 @@ static enum nn_status faulty_execute(const struct nna_engine *engine, void *prep
 
 /* ---- bursts ---- */
 
-/* The sample engine's executor, and for each slot index the memory of the first slot. */
+/* The sample engine's executor, and for each index the first slot with this index. */
 struct faulty_executor {
 	/* first member, because the sample engine's functions take a pointer to `own` */
 	struct executor own;
@@ -580,8 +583,8 @@ static enum nn_status faulty_add(void *executor, const struct nna_engine_slot *s
 }
 
 /*
- * Applies a fault: executions read inputs from the memory of an earlier slot with the same index,
- * or from a copy of that memory.
+ * Applies a fault: an execution reads an input from the first slot with the index of the input's
+ * slot, or from a copy of the slot's memory.
  */
 static void take_stale(struct nna_engine_execution *execution, struct faulty_executor *x,
 		       const uint32_t *slots, struct nn_arg *in, uint32_t count)

@@ -105,8 +105,8 @@ static bool has_quant8(const struct nn_operand *o)
 }
 
 /*
- * Returns whether the first input is broadcast in a dimension; with in_the_middle, only dimensions
- * count that are neither first nor last.
+ * Returns whether the first input is broadcast in a dimension. If in_the_middle is set, ignores the
+ * first and the last dimension.
  */
 static bool is_broadcast(const struct nn_operand *a, const struct nn_operand *b, bool in_the_middle)
 {

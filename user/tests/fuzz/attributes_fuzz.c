@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes the decoding of a client's attributes in a worker. The decoder must reject the attributes,
- * or all pointers must stay in one allocation and encoding must restore the original bytes.
+ * Fuzzes the decoding of a client's attributes in a worker. If the decoder accepts the attributes,
+ * all pointers must stay in one allocation, and encoding must restore the original bytes.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes the decoding of a worker's list of extensions in a client. The decoder must reject the
- * list, or all pointers of the decoded list must be valid and lie in one allocation.
+ * Fuzzes the decoding of a worker's list of extensions in a client. If the decoder accepts the
+ * list, all pointers of the decoded list must be valid and lie in one allocation.
  */
 #include <stdlib.h>
 #include <string.h>

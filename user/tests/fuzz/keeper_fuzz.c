@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fuzzes the keeper of the compilation cache. Three workers (two workers of one user) and an
- * administrator send packets; workers misuse the memory that the keeper sends. Tables in memory
- * replace the disk, and determine which answers of the keeper are allowed. A single thread does the
- * work of all threads of the keeper, because waking threads takes longer than the work.
+ * administrator send packets, and the workers misuse the memory that the keeper sends. Tables in
+ * memory replace the disk; the test checks the keeper's answers by these tables. A single thread
+ * does the work of all the keeper's threads, because waking threads would take longer than the
+ * work.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -19,8 +20,8 @@ static int no_thread(pthread_t *thread, const pthread_attr_t *attributes, void *
 	return 0;
 }
 /*
- * This test defines the functions that send and receive packets; the functions make no system
- * calls.
+ * The macros below replace functions of the keeper's loop, so that the loop starts no threads, and
+ * sends and receives packets without system calls.
  */
 #include "kit/cache/message.h"
 
@@ -65,7 +66,7 @@ static struct worker {
 static struct keep *keep;
 static int some_file;			/* stands for sockets */
 
-/* First the packet that a client sends to the keeper, and then the keeper's answer. */
+/* `incoming` is the packet that a client sends to the keeper, and `told` is the keeper's answer. */
 static struct {
 	const uint8_t *bytes;
 	size_t size;
@@ -164,7 +165,7 @@ bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 	(void)store;
 	if (!e)
 		return false;
-	/* Half of the files, by a bit of the key, count as not yet verified. */
+	/* A bit of the key determines whether the file is already verified. */
 	*work = (struct blob_work){ .uid = uid, .blob = e->blob, .done = key[1] % 2 };
 	memcpy(work->key, key, sizeof(work->key));
 	work->file = fcntl(some_file, F_DUPFD_CLOEXEC, 0);
@@ -365,8 +366,8 @@ static size_t place(size_t i)
 }
 
 /*
- * Connects client i to the keeper, swaps keep->fds[place(i)] with the last element, and swaps
- * keep->clients[] likewise.
+ * Connects client i to the keeper. Moves the new elements of keep->fds and keep->clients from the
+ * end of the arrays to the index place(i).
  */
 static void begin(size_t i)
 {

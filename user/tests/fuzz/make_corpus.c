@@ -36,7 +36,7 @@ struct seed_operand {
 	uint32_t rank;
 	uint32_t dims[4];
 	const int32_t *constant;
-	float scale;	/* 0 if set_scale() chooses the scale, or the type has no scale */
+	float scale;	/* 0: set_scale() chooses the scale, if the type has a scale */
 	int32_t zero;
 	bool omitted;
 };
@@ -62,8 +62,8 @@ struct seed_operand {
 	FOUR(NUMBERS(2, 3, 2)), FOUR(NUMBERS(2, 3, 3)), NUMBERS(1, 3), NUMBERS(1, 3), \
 	NUMBERS(1, 3), FOUR(NUMBERS(1, 3)), NUMBERS(2, 3, 3), NUMBERS(1, 3)
 /*
- * Inputs of an LSTM most of whose weights are inputs of the model, so that each run packs the
- * weights. The optional weights of the LSTM's input gate are constants or omitted.
+ * Inputs of an LSTM. Most weights are inputs of the model, so each run packs these weights. The
+ * optional weights of the LSTM's input gate are constants or omitted.
  */
 #define LSTM_GIVEN \
 	NUMBERS(2, 3, 2), TENSOR(F32, 3, 2), TENSOR(F32, 3, 2), TENSOR(F32, 3, 2), \
@@ -76,8 +76,8 @@ struct seed_operand {
 static const int32_t numbers[32] = { 0x3f800000, 0x40000000, (int32_t)0xbf800000, 0x3f000000 };
 
 /*
- * Models that have one operation each. If no output is given, the output has the first input's type
- * and an unknown shape, so the plan of the model is not serialised.
+ * Models that have one operation each. If a row has no output, the output has the first input's
+ * type and an unknown shape; a plan with an unknown shape cannot be serialised.
  */
 static const struct single {
 	const char *name;

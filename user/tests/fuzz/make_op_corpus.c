@@ -12,9 +12,9 @@
 
 /*
  * Operations as text. In an operation's text, spaces separate operands, and '>' precedes the
- * outputs. An operand's text is a type's letter from op_case.h, the dimensions separated by x, '=',
- * and up to four values, which are repeated. An operand without '=' has the value 1. The text of an
- * omitted operand begins with '-'.
+ * outputs. The text of an operand is a letter for the type (see op_case.h), the dimensions
+ * separated by 'x', '=', and up to four values, which are repeated. Without '=' the value is 1. The
+ * text of an omitted operand begins with '-'.
  */
 static const struct {
 	const char *op;
@@ -217,7 +217,7 @@ static const char *read_operand(struct os_operand *o, const char *text, int is_i
 	return read_values(o, text);
 }
 
-/* Sets the scales that QUANTIZED_16BIT_LSTM and operations on boxes require of their operands. */
+/* Sets the scales that QUANTIZED_16BIT_LSTM and operations on boxes require. */
 static void fix_scales(struct os_header *h, struct os_operand *o)
 {
 	for (int i = 0; i < h->num_inputs + h->num_outputs; i++) {

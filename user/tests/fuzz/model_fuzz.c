@@ -12,8 +12,8 @@
 #define MAX_POOL_SIZE 4096
 
 /*
- * Usually replaces one word of the input without changing the input's size, because models with a
- * wrong size in the header are rejected.
+ * Usually replaces one word of the input. The size of the input must stay the same, because the
+ * decoder rejects a model whose header contains another size.
  */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
@@ -47,8 +47,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 static uint8_t pool_memory[MAX_POOLS][MAX_POOL_SIZE];
 
 /*
- * Gives a model pools whose sizes the serialised form of the model contains. If a pool of the model
- * is missing, the worker must reject the model.
+ * Provides the pools of a model, with the sizes that the serialised form of the model contains. If
+ * pools are missing or too small, the worker must reject the model.
  */
 static uint32_t offer_pools(const uint8_t *wire, size_t size, struct nn_pool *pools)
 {

@@ -12,7 +12,7 @@
 enum { MOST = 8, MOST_ATTRIBUTES = 6, MOST_ELEMENTS = 4096 };
 
 /*
- * Flags that add nodes behind the fuzzed node, or make the shape of the fuzzed node's outputs
+ * Flags: a QuantizeLinear or a Relu follows the fuzzed node, or the shape of the node's outputs is
  * known.
  */
 enum { QUANTISED_OUT = 1, RELU_BEHIND = 2, SHAPE_KNOWN = 4 };
@@ -86,7 +86,7 @@ static const int types[] = {
 
 /* ---- a graph of records ---- */
 
-/* A value of the graph; constants and, during a run, inputs have a tensor. */
+/* A value of the graph. Only constants and, while the graph runs, inputs have a tensor. */
 struct made {
 	struct OrtValueInfo info;
 	struct OrtValue value;
@@ -401,8 +401,8 @@ static void add(uint8_t **at, const void *record, size_t size)
 }
 
 /*
- * Generates a node that is likely to be valid: with inputs of equal or broadcast shapes, lists of
- * small numbers, and known attributes.
+ * Generates a node that is likely to be valid, because it has inputs of equal or broadcast shapes,
+ * lists of small numbers, and known attributes.
  */
 static size_t generate(uint8_t *data, size_t max_size)
 {

@@ -93,7 +93,7 @@ static void quantise(struct nn_operand *o, const struct os_operand *s)
 	o->scale = scale;
 }
 
-/* Gives an operand a separate scale for each channel of a dimension. */
+/* Gives an operand a scale for each channel of one dimension; all scales are equal. */
 static void quantise_channels(struct nn_operand *o, const struct os_operand *s)
 {
 	o->extra = (struct nn_extra){
@@ -193,8 +193,7 @@ static enum nn_status check(struct job *j)
 }
 
 /*
- * Rejects runs that draw many samples, because such runs take long and no shape limits the number
- * of samples.
+ * Returns whether a run of ROI_ALIGN takes too many samples; no shape limits the number of samples.
  */
 static bool takes_long(const struct nn_run *r)
 {

@@ -10,10 +10,10 @@
 
 #define OS_RANK 4
 
-/* The flag OS_SHAPES_OPEN is for headers, OS_OMITTED for inputs, and OS_TEMPORARY for outputs. */
-#define OS_SHAPES_OPEN 1	/* the model does not contain the shapes of the operands */
-#define OS_OMITTED 1		/* the operation's input is omitted */
-#define OS_TEMPORARY 1		/* the operation chooses the output's quantisation */
+/* Each flag has the value 1, because headers, inputs and outputs have one flag each. */
+#define OS_SHAPES_OPEN 1	/* header: the model does not contain the shapes of the operands */
+#define OS_OMITTED 1		/* input: the input is omitted */
+#define OS_TEMPORARY 1		/* output: the operation chooses the quantisation */
 
 struct os_header {
 	uint8_t code;		/* of the operation */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes the loading of saved plans. The fuzzer saves the plan of a model, damages the plan's model
- * part as the input says, and runs the plan if the plan still loads. Random bytes, which change
- * while the plan runs, replace the data part of the plan. The fuzzer's inputs contain models
- * instead of plans, because only the build that saved a plan can load the plan.
+ * Fuzzes the loading of saved plans. The fuzzer saves the plan of a model, changes words of the
+ * plan's model part as the fuzzer's input says, and runs the plan if the changed plan can be
+ * loaded. Random bytes, which change while the plan runs, replace the data part of the plan. The
+ * fuzzer's inputs contain models instead of plans, because only the build that saved a plan can
+ * load the plan.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,12 +20,12 @@
 /* Header of a fuzzer's input; a serialised model without pools follows the header. */
 struct program {
 	uint8_t seed;
-	uint8_t noise;			/* seed of the data part's noise; 0 for no noise */
+	uint8_t noise;	/* seed of random bytes that replace the data part; 0: none */
 	uint8_t num_damage;
 	uint8_t preference;
 	struct {
 		uint16_t at;		/* index of the damaged word in the model part */
-		/* how `value` changes the word: 0 adds, 1 replaces, 2 to 255 apply exclusive or */
+		/* 0: adds `value` to the word; 1: replaces the word; 2 to 255: exclusive or */
 		uint8_t how;
 		int8_t value;
 	} damage[MAX_DAMAGE];
@@ -181,9 +182,9 @@ static void load_and_run(const struct nn_plan_image *image, uint8_t *data, const
 }
 
 /*
- * Saved plans of models, in a table indexed by a hash of the model. Most inputs have the model of
- * an earlier input, and damage the model's saved plan differently. Compiling and saving a plan
- * takes ten times as long as loading the plan.
+ * Saved plans of models, in a table indexed by a hash of the model. The table saves time: most
+ * inputs contain the same model as an earlier input, and compiling and saving a plan takes ten
+ * times as long as loading the plan.
  */
 #define MAX_SAVED 256
 

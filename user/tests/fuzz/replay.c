@@ -14,7 +14,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 
-/* Replaces the libFuzzer function that the mutators of targets call, and changes nothing. */
+/*
+ * Replaces a function of libFuzzer, which the mutators of fuzz targets call; the replacement
+ * changes no data.
+ */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size)
 {
 	(void)data;

@@ -10,8 +10,8 @@
 enum { MOST_TENSORS = 30, MOST_RANK = 8, MOST_SCALES = 8, CODES = 170 };
 
 /*
- * The fuzzed node may have INTERMEDIATES (intermediate results), RELU_BEHIND (a RELU follows),
- * RESHAPED (a second run has another shape), and NO_PARAMS (no parameters).
+ * Flags: the fuzzed node has intermediate results, a RELU follows the node, a second run has
+ * another shape, or the node has no parameters.
  */
 enum { INTERMEDIATES = 1, RELU_BEHIND = 2, RESHAPED = 4, NO_PARAMS = 8 };
 
