@@ -288,8 +288,8 @@ static void test_signals(void **state)
 /* ---- limits of time ---- */
 
 /*
- * Checks the status of an execution whose deadline has passed; on a busy machine the execution may
- * not even have begun.
+ * Checks the status of an execution whose deadline has passed. The status may be persistent,
+ * because on a busy machine the execution may not even have begun.
  */
 static void assert_late(enum nn_status status)
 {
@@ -421,8 +421,8 @@ static void test_uring(void **state)
 }
 
 /*
- * Bursts and fenced executions work while an io_uring is full, and the io_uring works while bursts
- * and fences are in use.
+ * Bursts and fenced executions work while an io_uring has DEPTH executions, and the io_uring works
+ * while bursts and fences are in use.
  */
 static void test_uring_beside_others(void **state)
 {

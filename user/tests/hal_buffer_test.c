@@ -282,10 +282,7 @@ static void test_execute(void **state)
 	assert_true(sum[1] == 4 * data[1]);
 	assert_int_equal(add(p, x, y, x, NULL), NN_INVALID_ARGUMENT);
 	check(nna_buffer_read(a, sum, SIZE, &err));
-	/*
-	 * An execution is rejected if the buffers were made for another model than the executed
-	 * model.
-	 */
+	/* An execution is rejected if its buffers were made for another model. */
 	assert_int_equal(add(other, x, y, z, NULL), NN_INVALID_ARGUMENT);
 	nna_buffer_free(a);
 	nna_buffer_free(b);
@@ -537,7 +534,7 @@ static void put(const char *path, const char *text)
 	close(fd);
 }
 
-/* Counts of this process's events since tracing began. */
+/* Numbers of this process's events since trace_begin(). */
 struct seen {
 	unsigned long executions;
 	unsigned long copies;

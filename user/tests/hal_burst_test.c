@@ -38,9 +38,9 @@
 #define PAGE		4096
 #define RUNS		200
 #define THREADS		4
-#define MANY		how_often(200, 30)	/* number of bursts that exist at the same time */
-#define IDLE		how_often(1000, 30)	/* number of bursts that are idle together */
-#define BYTE_STEP	(uint32_t)how_often(1, 9)	/* step between damaged bytes of a packet */
+#define MANY		how_often(200, 30)	/* number of bursts at the same time */
+#define IDLE		how_often(1000, 30)	/* number of idle bursts at the same time */
+#define BYTE_STEP	(uint32_t)how_often(1, 9)	/* distance of damaged bytes in a packet */
 #define MUTATIONS	(uint32_t)how_often(300, 10)
 #define WRITES		300	/* into a ring */
 #define LONG_NS		UINT64_C(3600000000000)
@@ -147,8 +147,8 @@ static void test_executions(void **state)
 }
 
 /*
- * The client and the worker look up a memory only once, and release the memory when the client
- * frees it.
+ * In each burst, the client and the worker look up a memory only once. They release the memory when
+ * the client frees it.
  */
 static void test_memory_frees_its_slots(void **state)
 {
@@ -300,8 +300,8 @@ static void test_wrong_requests(void **state)
 	assert_int_equal(nna_burst_execute(b, &r, NULL, NULL, &err),
 			 NN_INVALID_ARGUMENT);
 	/*
-	 * For an invalid request, a burst and an ioctl report the same message, which the worker
-	 * wrote.
+	 * The worker writes the message about an invalid request, so a burst and an ioctl report
+	 * the same message.
 	 */
 	assert_int_equal(nna_execute(p, &r, NULL, NULL, &plain), NN_INVALID_ARGUMENT);
 	assert_int_equal(strncmp(err.message, "burst: ", 7), 0);
@@ -319,7 +319,7 @@ static void test_wrong_requests(void **state)
 	nna_memory_free(m);
 }
 
-/* The library refuses an output in read-only memory, and so does the worker. */
+/* Both the library and the worker refuse an output in read-only memory. */
 static void test_read_only_memory(void **state)
 {
 	const struct nna_argument in[] = { { .length = SIZE }, { .offset = SIZE, .length = SIZE } };
@@ -500,7 +500,7 @@ static void test_idle(void **state)
 	worker = workers_find();
 	used_ns = workers_cpu_time(worker);
 	/*
-	 * If the kernel does not measure CPU times precisely, the test only shows that many bursts
+	 * If the kernel does not measure CPU times precisely, the test only checks that many bursts
 	 * can be open.
 	 */
 	if (getenv("NN_TEST_THREADS"))
@@ -510,8 +510,8 @@ static void test_idle(void **state)
 	else
 		assert_true(used_ns > 0);
 	/*
-	 * The worker's threads poll the ring of an idle burst only for a moment. A worker thread
-	 * that polled without end would use more than a tenth of a second of CPU time.
+	 * The worker's threads soon stop polling the ring of an idle burst. A worker thread that
+	 * polled without end would use more than a tenth of a second of CPU time.
 	 */
 	while ((used_ns = cpu_time_in_a_second(worker)) >= (int64_t)NS_PER_S / 10)
 		;
@@ -544,7 +544,10 @@ static void *map_region(int fd, uint64_t offset, size_t length, int prot)
 	return base;
 }
 
-/* Maps the rings of this process's only burst, which libnnaccel must not use meanwhile. */
+/*
+ * Creates a burst and maps its rings. The process must have no other burst, and must not use this
+ * burst through libnnaccel.
+ */
 static void hostile_open(struct hostile *h, struct nna_prepared_model *p)
 {
 	const struct nnaccel_burst_status *status;
@@ -577,7 +580,10 @@ static void hostile_close(struct hostile *h)
 	munmap(h->regions[3], PAGE);
 }
 
-/* Makes a request with dimensions; the only error in the request is that the slot is unknown. */
+/*
+ * Makes a request with dimensions, which is valid except for its slot: the worker does not know the
+ * slot.
+ */
 static void hostile_request(struct hostile *h)
 {
 	struct nnaccel_arg args[3] = {

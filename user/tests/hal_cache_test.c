@@ -5,7 +5,7 @@
  *
  * hal_cache_test store|load|replace FOLDER: With `store`, the test saves entries in FOLDER; with
  * `load`, a later run of the test loads the entries. With `replace`, the test checks that the
- * engine refuses entries of another build, and replaces the entries. The script that runs the test
+ * engine refuses entries of another build, and saves entries again. The script that runs the test
  * changes the engine between two runs. "hal_cache_test TEST" runs only tests whose names match the
  * pattern TEST.
  */
@@ -47,7 +47,9 @@
 /* distance between two flipped bits of a cache entry; always odd */
 #define BIT_STEP	how_often(1, 151)
 #define SAMPLE		how_often(1000, 15)	/* number of flipped bits in the large entry */
-/* minimum life in seconds of a keeper that is replaced at once after its death */
+/*
+ * If a keeper has run for so many seconds before its death, the next keeper starts without a pause.
+ */
 #define KEEPER_LIFE_S	11
 
 /* ---- saving and loading ---- */
@@ -407,7 +409,10 @@ static void test_other_lengths(void **state)
 	entry_close(&e);
 }
 
-/* An entry whose data file was changed is rejected, or loads and gives different results. */
+/*
+ * If an entry's data file was changed, the engine rejects the entry, or executions with the loaded
+ * entry succeed (with any results).
+ */
 static void test_changed_data(void **state)
 {
 	struct nna_prepared_model *p;
@@ -509,7 +514,8 @@ static void test_other_users(void **state)
 	save(&e, 2);
 	assert_int_equal(in_child(load_as_nobody, &e), 0);
 	/*
-	 * For root, loading fails if the files contain an entry of another user under root's token.
+	 * The user nobody has saved another entry in root's files, with the same token. Root cannot
+	 * load this entry.
 	 */
 	assert_refused(&e, NN_GENERAL_FAILURE);
 	save(&e, 2);
@@ -714,8 +720,8 @@ static void test_cached(void **state)
 }
 
 /*
- * If a client changes weights after preparation has ended, no cached plan changes, not even the
- * plan of this client.
+ * If a client changes the weights of a model after the preparation, neither the prepared model nor
+ * the cached plan changes.
  */
 static void test_kept_copy(void **state)
 {
@@ -779,10 +785,10 @@ static double age_of(pid_t pid)
 }
 
 /*
- * If a keeper dies, the next keeper serves the dead keeper's workers. If a keeper has not lived
- * long, the next keeper starts after a pause, in which workers compile models. The test
- * engine_clients_test tests the pause after a keeper's death with a simulated clock. Because the
- * pause takes real time in test_keeper_dies(), only the full test run covers the pause.
+ * If a keeper dies, the next keeper serves the dead keeper's workers. If the dead keeper had run
+ * only for a short time, the next keeper starts after a pause; during the pause, workers compile
+ * models. Only the full test run covers the pause, because here the pause takes real time. (The
+ * test engine_clients_test covers the pause with a simulated clock.)
  */
 static void test_keeper_dies(void **state)
 {

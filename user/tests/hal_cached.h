@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts the plans in the engine's own cache: files in nnacceld's state folder, and mappings of a
- * worker; the test needs root.
+ * Counts the plans in the engine's own cache, as files in nnacceld's state folder or as mappings of
+ * a worker. Tests that include this header need root.
  */
 #ifndef NN_TESTS_HAL_CACHED_H
 #define NN_TESTS_HAL_CACHED_H
@@ -43,7 +43,9 @@ static inline bool await_cached(int count)
 	return count_cached() == count;
 }
 
-/* Returns the number of cached plans that are mapped by the only worker with a client. */
+/*
+ * Returns the number of cached plans that the worker has mapped. Only one worker may have a client.
+ */
 static inline int count_mapped(void)
 {
 	char line[512];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests cache entries that are saved after a model's first execution if the engine defers compiling
- * (nnacceld --lazy), and again after many executions. The test needs /dev/nnaccel and a running
- * nnacceld, with or without --lazy.
+ * Tests when cache entries are saved: after a model's first execution if the engine defers
+ * compiling (nnacceld --lazy), and again after many executions. The test needs /dev/nnaccel and a
+ * running nnacceld, with or without --lazy.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,7 +21,7 @@
 #define READERS how_often(3, 1)
 #define ROUNDS how_often(4, 2)	/* number of times that an entry is saved while processes read it */
 
-/* The arguments of the last call of deferred_saved(). */
+/* The number of calls of deferred_saved() that were not awaited, and the last call's reason. */
 static sem_t told;
 static char told_reason[256];
 
@@ -222,10 +222,7 @@ static void test_hot_loaded(void **state)
 	nna_prepared_model_free(p);
 }
 
-/*
- * Freeing a model while the model is being saved ends the saving, and leaves no incomplete cache
- * entry.
- */
+/* If a model is freed while it is being saved, the cache entry is not left incomplete. */
 static void test_free_at_once(void **state)
 {
 	struct nna_prepared_model *p;

@@ -30,7 +30,7 @@
 #define LENGTH	4096
 #define OP_ADD	0
 
-/* Indices of the exporter's counters of accesses, by the direction of the access. */
+/* Indices of the exporter's counters, which count the accesses of each direction. */
 enum { BOTH, TO_DEVICE, FROM_DEVICE };
 
 static struct {
@@ -203,8 +203,8 @@ static enum nn_status run_on_path(enum path path, struct nna_memory *from, struc
 #define RUNS 10
 
 /*
- * Executes the model on each path (such as a burst), and checks that each execution begins and ends
- * `each` accesses, as counted by count().
+ * Executes the model on each path (such as a burst). Checks that each execution begins `each`
+ * accesses (counted by count(false)) and ends as many (counted by count(true)).
  */
 static void compare_paths(struct nna_memory *from, struct nna_memory *to, const char *what,
 			  uint32_t (*count)(bool end), uint32_t each)
@@ -232,8 +232,8 @@ static uint32_t count_foreign(bool end)
 }
 
 /*
- * Returns the number of accesses of which the kernel notified the second device, which has imported
- * the memory.
+ * Returns how many begins or (if `end` is set) ends of CPU accesses the kernel passed to the second
+ * device, which has imported the memory.
  */
 static uint32_t count_device(bool end)
 {

@@ -100,8 +100,8 @@ static void test_list(void **state)
 		assert_string_not_equal(entry->version, "");
 	}
 	/*
-	 * List the devices with an array of no entries, of too few entries, and of longer entries
-	 * than the library's entries.
+	 * List the devices without an array, with an array of too few entries, and with an array
+	 * whose entries are longer than the library's entries.
 	 */
 	check(nna_device_list(NULL, sizeof(entries[0]), &none, &err));
 	assert_int_equal(none, count);

@@ -507,11 +507,11 @@ static void test_endless(void **state)
 }
 
 /*
- * On each path, an execution without a deadline exceeds nnacceld's time limit for calls of
- * plug-ins. When a plug-in's call exceeds the time limit, the client gets an error message, and the
- * client's worker ends. The test uses a different user for each path, because crashed workers count
- * against their user. Testing one path takes as long as nnacceld's time limit, so a usual run tests
- * only the path whose log is checked.
+ * If a plug-in's call exceeds nnacceld's time limit, the client gets an error message, and the
+ * client's worker ends. This holds on each path (such as a burst), even without a deadline. The
+ * test uses a different user for each path, because crashed workers count against their user. Only
+ * the full test run covers all paths, because each path takes as long as the time limit; a usual
+ * run covers only the path whose log is checked.
  */
 static void test_bound(void **state)
 {
@@ -567,8 +567,8 @@ static void test_bound(void **state)
 		err.message[0] = '\0';
 		check_copy(&copy);
 		/*
-		 * The client's next call may still reach the dying worker; the call after the next
-		 * call gets a new worker.
+		 * The client's next call may still reach the dying worker; the second call gets a
+		 * new worker.
 		 */
 		job_init(&after, client, COUNT * sizeof(float), COUNT * sizeof(float));
 		build_hostile(&b, COPY);

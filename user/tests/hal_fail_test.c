@@ -2,8 +2,8 @@
 /*
  * The test makes each allocation of worker, keeper and broker fail in turn, first alone and then
  * together with all later allocations. Each client must get an error or a right answer in finite
- * time, and a later client without failing allocations must be served. The test makes allocations
- * fail while a broker starts. The test needs /dev/nnaccel and tests/failing/nnacceld
+ * time, and a later client without failing allocations must be served. The allocations of a
+ * starting broker fail in turn, too. The test needs /dev/nnaccel and tests/failing/nnacceld
  * (scripts/guest/allocation-failures). With NN_TEST_PART=I/N, the test makes only every N-th
  * allocation fail. NN_TEST_ONLY contains a pattern that selects the tests to run.
  */

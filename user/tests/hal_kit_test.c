@@ -290,8 +290,8 @@ static float device_number(const struct exporter *x, uint32_t offset, const floa
 }
 
 /*
- * Starts an execution, gets the sync_file of the execution, and checks the status and the message
- * of getting the sync_file.
+ * Starts an execution, and requests the execution's sync_file. Checks the status and the error
+ * message of the request.
  */
 static void check_sync_file(struct nna_prepared_model *p, const struct nna_request *r,
 			    enum nn_status status, const char *message)
@@ -444,10 +444,7 @@ static void test_queue(void **state)
 	free_numbers();
 }
 
-/*
- * The engine has declared a file that the engine uses, and can use this file only in the declared
- * ways.
- */
+/* The engine can use a file that it has declared, but only in the declared ways. */
 static void test_file(void **state)
 {
 	struct nna_prepared_model *p = prepare_double(device);
@@ -517,8 +514,8 @@ static void test_told(void **state)
 }
 
 /*
- * If the engine cannot serve one more burst, the client gets the status and the reason that the
- * engine returns. After one of the bursts has ended, the client can create a new burst.
+ * If the engine refuses one more burst, the client gets the engine's status and reason. After one
+ * of the bursts has ended, the client can create a new burst.
  */
 static void test_refused_burst(void **state)
 {

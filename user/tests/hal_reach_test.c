@@ -204,7 +204,7 @@ static char *map_subject(size_t *length)
 	return at;
 }
 
-/* memcpy() is needed because floats at an odd offset in the memory are not aligned. */
+/* Writes numbers by memcpy(), because floats at an odd offset in the memory are not aligned. */
 static void set_numbers(float from)
 {
 	float values[COUNT];
@@ -389,7 +389,7 @@ static const struct use {
 	const char *name;
 	enum nn_status (*act)(void);
 	bool writes;
-	bool needs_memory;	/* set if the use is impossible without an import */
+	bool needs_memory;	/* set if the use needs imported memory */
 } uses[] = {
 	{ "copy in", copy_in, false, true },
 	{ "copy out", copy_out, true, true },

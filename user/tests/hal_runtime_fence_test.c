@@ -74,8 +74,8 @@ static ANeuralNetworksExecution *add(uint32_t a, uint32_t b, uint32_t to)
 }
 
 /*
- * Starts an execution; the device waits for the execution's dependencies. The execution's event is
- * a file, so the runtime needs no thread for waiting.
+ * Starts an execution; the device, not a thread of the runtime, waits for the execution's
+ * dependencies. Checks that the execution's event is one open file.
  */
 static ANeuralNetworksEvent *start(ANeuralNetworksExecution *e, const ANeuralNetworksEvent *before)
 {
@@ -371,8 +371,8 @@ static void test_pointer_outputs(void **state)
 	assert_ok(ANeuralNetworksEvent_wait(events[1]));
 	assert_true(t.data[0] == 4);
 	/*
-	 * The last execution needs no waiting, because the two executions on which it depends have
-	 * ended.
+	 * The runtime need not wait before it starts the last execution, because the two executions
+	 * on which it depends have ended.
 	 */
 	files = count_files();
 	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(

@@ -116,8 +116,8 @@ static uint32_t device_word(const struct exporter *reader, uint32_t offset, cons
 }
 
 /*
- * Passes to the driver vgem the fence that ends an execution. Returns whether the fence was still
- * pending when vgem refused a write because of this fence.
+ * Adds the fence that ends an execution to a buffer of the driver vgem. While the fence is pending,
+ * vgem must refuse to write to the buffer. Returns whether the fence was pending at this attempt.
  */
 static bool hand_over(ANeuralNetworksExecution *e, int vgem)
 {

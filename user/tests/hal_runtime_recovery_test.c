@@ -27,7 +27,7 @@
 #define ROOM how_often(64, 2)	/* limit of workers per user in the first tests */
 #define COMPUTING 2		/* number of threads that compute */
 #define COMPILING 2		/* threads that compile */
-#define PAUSE_US (useconds_t)how_often(0, 5000)	/* pause in which the engine can start */
+#define PAUSE_US (useconds_t)how_often(0, 5000)	/* pause between two executions */
 #define NOBODY 65534
 
 static void engine(const char *command)
@@ -125,8 +125,8 @@ static void *keep_compiling(void *unused)
 }
 
 /*
- * Every execution and every compilation succeeds on some device. Executions of compilations for the
- * named device use this device before, during and after each restart of the engine.
+ * Every execution and every compilation succeeds on some device. Executions of a compilation for
+ * the device nnaccel succeed before, during and after each restart of the engine.
  */
 static void test_engine_restarts(void **state)
 {
@@ -292,8 +292,9 @@ static void test_one_client_too_many(void **state)
 	(void)state;
 	assert_int_equal(stat("/dev/nnaccel", &node), 0);
 	/*
-	 * Each process inherits the pipe ends of processes that were started before, so the test
-	 * must let the processes continue in reverse order.
+	 * A client process inherits the test's ends of the pipes to earlier clients. An earlier
+	 * client continues only when all these copies are closed, so the test must end the clients
+	 * in reverse order.
 	 */
 	for (int i = 0; i <= room; i++)
 		start_client(&clients[i], node.st_gid);

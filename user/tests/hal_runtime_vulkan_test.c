@@ -146,7 +146,10 @@ static ANeuralNetworksCompilation *convert(int32_t code, ANeuralNetworksModel **
 	return c;
 }
 
-/* A memory that is an output of the GPU and an input of the other device is made as a dma-buf. */
+/*
+ * If a memory is an output of the GPU and an input of the other device, the runtime makes a
+ * dma-buf.
+ */
 static void test_memory_of_both(void **state)
 {
 	static const char *const names[] = { "vulkan-second", "nnaccel" };

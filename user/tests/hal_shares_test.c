@@ -121,8 +121,7 @@ static int open_device(void *status)
 }
 
 /*
- * Opens the device in a process that shares memory and files with this process and ends after
- * opening.
+ * Opens the device in a process that shares memory and files with this process, and ends at once.
  */
 static uint8_t open_in_child(void)
 {
@@ -290,10 +289,7 @@ static void test_containers(void **state)
 	end(&inner);
 	while (!access(box, F_OK))
 		usleep(10000);
-	/*
-	 * The memory limit that applies to the client `outer` is set in a parent cgroup of the
-	 * client's cgroup.
-	 */
+	/* The memory limit of the client `outer` is the limit of a parent of its cgroup. */
 	outer = begin(OTHER);
 	assert_int_equal(tell(&outer, ASK), NN_OK);
 	assert_true(find(ENGINE "/box-*", box));
@@ -407,9 +403,7 @@ static void test_no_cgroup(void **state)
 	c = begin("");
 	assert_int_not_equal(tell(&c, ASK), NN_OK);
 	end(&c);
-	/*
-	 * Wait long enough to notice if nnacceld has killed idle workers by mistake.
-	 */
+	/* If nnacceld kills idle workers by mistake, they end during this wait. */
 	usleep(500000);
 	assert_true(write_to(most, "max"));
 	find_idle(after);

@@ -60,7 +60,7 @@ struct seen {
 	unsigned long clocks;
 	unsigned long faults;
 	unsigned long others;
-	unsigned long ioctls;	/* number of the calls in `others` that are ioctl() */
+	unsigned long ioctls;	/* how many of the calls in `others` are ioctl() */
 };
 
 static void put(const char *path, const char *text)
@@ -250,8 +250,8 @@ static int add_often(struct nna_burst *b, struct nna_memory *m, int count)
 }
 
 /*
- * Returns the maximum number of futex calls for the numbers of sleeps and wake-ups that the burst's
- * counters report. A sleep after which the thread spins takes two futex calls.
+ * Returns the maximum number of futex calls, computed from two counters of the burst: sleeps and
+ * wake-ups. A sleep after which the thread spins takes two futex calls.
  */
 static unsigned long told(const char *sleeps, const char *wakes)
 {
@@ -270,8 +270,8 @@ struct used_burst {
 static void open_used_burst(struct used_burst *u)
 {
 	/*
-	 * Set a spin time that is as long as many executions; after the spin time this process
-	 * sleeps. While another VM uses one of the CPUs, each execution takes the whole spin time.
+	 * Let this process spin for the time of many executions before it sleeps. If another VM
+	 * uses one of the CPUs, each execution takes the whole spin time.
 	 */
 	setenv("NNACCEL_SPIN_US", "5000", 1);
 	assert_int_equal(nna_device_open(NULL, &u->device, NULL), NN_OK);
@@ -306,9 +306,9 @@ static uint64_t add_timed(const struct used_burst *u, int count)
 }
 
 /*
- * Runs `settle` executions without tracing, of which the first executions wake a sleeping worker,
- * and then traces `count` executions. Returns true if client and worker could use their CPUs all
- * the time, that is, no execution was slow.
+ * Runs WARM_UP executions, which wake a sleeping worker, then `settle` executions, and then traces
+ * `count` executions. Returns false if one of the executions after WARM_UP was slow, because then
+ * client or worker could not use its CPU.
  */
 static bool trace_executions(const struct used_burst *u, int settle, int count)
 {
@@ -400,8 +400,8 @@ static void test_awake(void **state)
 
 	(void)state;
 	/*
-	 * If another virtual machine uses a CPU of this machine, an execution takes as long as the
-	 * spin limits of client and worker.
+	 * A usual run skips this test, because each execution takes the whole spin time of client
+	 * and worker if another virtual machine uses a CPU of this machine.
 	 */
 	if (!getenv("NNACCEL_ALL")) {
 		print_message("it takes two CPUs for itself: NNACCEL_ALL=1 runs it\n");

@@ -402,10 +402,7 @@ static void fill_memory(void)
 
 /* ---- tests ---- */
 
-/*
- * The expected answers to requests if no call fails, and if a certain call fails; some answers
- * carry a file.
- */
+/* The expected answer to each kind of request, if no call fails or if the given call fails. */
 static const struct {
 	const char *name;
 	uint32_t kind;
@@ -556,7 +553,7 @@ static void test_plan_not_committed(void **state)
 	}
 }
 
-/* If a request breaks its transaction, the requests after it get another transaction. */
+/* If a request breaks its transaction, a new transaction executes the later requests. */
 static void test_broken_transaction(void **state)
 {
 	int clients[3], file;
@@ -608,8 +605,8 @@ static void test_turns(void **state)
 }
 
 /*
- * A client has the memory of one entry at a time, and can write the memory only to the entry for
- * which the keeper made it.
+ * A client has memory for only one entry at a time. The keeper stores the memory only as the entry
+ * for which the client requested the memory.
  */
 static void test_memory_of_a_client(void **state)
 {
@@ -713,8 +710,8 @@ static void test_no_room(void **state)
 }
 
 /*
- * A broker's message either passes a worker's socket to the keeper or ends the keeper. Invalid
- * messages of the broker end the keeper.
+ * A broker's message either passes a worker's socket to the keeper or ends the keeper. The keeper
+ * only logs a message that lacks its socket, but an invalid message ends the keeper.
  */
 static void test_broker(void **state)
 {
@@ -785,8 +782,8 @@ static void test_client_errors(void **state)
 	take_admin(t.keep);
 	assert_int_equal(t.keep->count, FIRST_CLIENT + 1);
 	/*
-	 * The keeper's end_work() must survive that no thread has reported finished work, and that
-	 * a thread cannot write its report.
+	 * end_work() must work even if no thread has reported finished work, or if a thread could
+	 * not write its report.
 	 */
 	end_work(t.keep);
 	request(FIRST_CLIENT, t.client, CACHE_QUERY, 0, 0);

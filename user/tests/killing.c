@@ -26,8 +26,8 @@
 #define NO_CALL UINT32_MAX
 
 /*
- * System calls by which a victim, the child process to be killed, marks points in the trace. The
- * victim makes the calls MARK and ACKNOWLEDGE only to mark points in the trace.
+ * System calls by which a victim (the child process to be killed) marks points in the trace. The
+ * victim makes these system calls for no other reason.
  */
 #define MARK "getppid"
 #define ACKNOWLEDGE "getpgid"

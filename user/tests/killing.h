@@ -20,11 +20,11 @@ void killing_acknowledge(void);
 
 /*
  * Starts this program as a child with the arguments `what` and `folder`. The first child runs to
- * the end; then each system call is tried by one child, which is killed at this call. Calls
- * prepare() before each start of a child, and check() after the end of each child; `acknowledged`
- * says whether the child called killing_acknowledge(). Fails the test if the first child called
- * killing_acknowledge() before the child's data were synced. Returns the number of system calls at
- * which a child was killed, or 0 if strace is missing.
+ * the end. Each further child is killed at another system call between the marks; a short test run
+ * does not try every system call. Calls prepare() before each start of a child, and check() after
+ * the end of each child; `acknowledged` says whether the child called killing_acknowledge(). Fails
+ * the test if the first child called killing_acknowledge() before the child's data were synced.
+ * Returns the number of system calls between the marks, or 0 if strace is missing.
  */
 unsigned int killing_run(const char *what, const char *folder, void (*prepare)(void),
 			 void (*check)(bool acknowledged));

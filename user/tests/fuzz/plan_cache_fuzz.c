@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes the loading of saved plans. The fuzzer saves the plan of a model, changes words of the
- * plan's model part as the fuzzer's input says, and runs the plan if the changed plan can be
- * loaded. Random bytes, which change while the plan runs, replace the data part of the plan. The
+ * Fuzzes the loading of saved plans. The fuzzer saves the plan of a model, and changes words of the
+ * plan's model part as the fuzzer's input says. If the changed plan can be loaded, the fuzzer runs
+ * the plan. Random bytes, which change while the plan runs, replace the data part of the plan. The
  * fuzzer's inputs contain models instead of plans, because only the build that saved a plan can
  * load the plan.
  */
@@ -25,7 +25,7 @@ struct program {
 	uint8_t preference;
 	struct {
 		uint16_t at;		/* index of the damaged word in the model part */
-		/* 0: adds `value` to the word; 1: replaces the word; 2 to 255: exclusive or */
+		/* 0: adds `value` to the word, 1: replaces the word, 2 to 255: exclusive or */
 		uint8_t how;
 		int8_t value;
 	} damage[MAX_DAMAGE];

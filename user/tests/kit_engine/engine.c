@@ -651,7 +651,10 @@ static enum nn_status prepare(const struct nna_engine *engine, const struct nn_m
 	return cpu_engine.prepare(engine, model, how, prepared, err);
 }
 
-/* With --cache-all, the engine may load a model that an earlier test cached. */
+/*
+ * Logs the priority as prepare() does, because with --cache-all the engine may load a model that an
+ * earlier test cached.
+ */
 static enum nn_status load_cached(const struct nna_engine *engine, const struct nna_engine_part *model,
 				const struct nna_engine_part *data,
 				const struct nna_engine_preparation *how, void **prepared,
@@ -727,8 +730,9 @@ int main(int argc, char **argv)
 		files[1] = &exporter_file;
 		engine.permissions = NNA_ENGINE_MAY_USE_DRIVERS;
 		/*
-		 * The test engine computes on the CPU, although the engine declares only_devices.
-		 * The CPUs of the tests' virtual machines see what devices write to memory.
+		 * The test engine declares only_devices, although it computes on the CPU. In the
+		 * tests' virtual machines, the CPU can read memory that a device has written
+		 * without any sync.
 		 */
 		engine.only_devices = true;
 		engine.takes_fences = true;
