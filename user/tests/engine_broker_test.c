@@ -3,8 +3,8 @@
  * Tests nnacceld's broker, and the broker of a kit engine whose clients are served by processes.
  * This test imitates the kernel by replacing ioctl(). A named pipe simulates the engine's device
  * node, and a memfd simulates each session. The workers run this test's program. In one byte of the
- * session's memfd, a worker records that it has attached. Another byte tells the worker when to
- * end.
+ * session's memfd, a worker records that it has attached. Another byte of the memfd tells the
+ * worker when to end.
  */
 #define _GNU_SOURCE
 #include <errno.h>

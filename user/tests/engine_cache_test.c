@@ -28,7 +28,8 @@
 #define STORES_AT_ONCE 32
 
 /*
- * Number of hashes that one token has in the index before the test kills the process of the index.
+ * Number of hashes of one token in the index when the test begins to kill processes that use the
+ * index.
  */
 #define STORED CACHE_INDEX_PER_TOKEN
 
@@ -101,8 +102,8 @@ static void test_knows_what_was_stored(void **state)
 		assert_true(knows(index, 1, 2, 4));
 		assert_true(knows(index, UINT32_MAX, 2, 9));
 		/*
-		 * A query for a hash fails if its hash, token or user differs from that of each
-		 * stored hash.
+		 * A query succeeds only if one stored hash has the hash, the token and the user of
+		 * the query.
 		 */
 		assert_false(knows(index, 1, 2, 9));
 		assert_false(knows(index, 1, 3, 3));
@@ -115,8 +116,8 @@ static void test_knows_what_was_stored(void **state)
 }
 
 /*
- * A new hash of a token with the maximum of hashes replaces the token's least recently used hash. A
- * query counts as a use of a hash, even after the index was closed and opened.
+ * If a token has the maximum number of hashes, a new hash replaces the token's least recently used
+ * hash. A query counts as a use of a hash, even after the index was closed and opened.
  */
 static void test_hashes_of_a_token(void **state)
 {
@@ -517,7 +518,10 @@ static void test_digest(void **state)
 	assert_memory_equal(hash, parts, sizeof(hash));
 }
 
-/* Ranges of a file have the hash of the same bytes in memory; a range must not exceed the file. */
+/*
+ * The digest of a range of a file equals the digest of the same bytes in memory. A range must not
+ * exceed the file.
+ */
 static void test_digest_of_a_file(void **state)
 {
 	enum { SIZE = 200000 };
@@ -552,8 +556,8 @@ static void test_digest_of_a_file(void **state)
 /* ---- the keeper ---- */
 
 /*
- * Kills the keeper and waits for the keeper's end, because the kernel closes the files of a killed
- * process in any order.
+ * Kills the keeper. Waits for the keeper's end, because until then some of the keeper's files may
+ * still be open.
  */
 static void kill_keeper(void)
 {
@@ -964,7 +968,7 @@ static void test_show(void **state)
 	(void)state;
 	client_of(&one, 1);
 	client_of(&two, 2);
-	/* A keeper that has answered a worker listens for administrators. */
+	/* When the keeper answers a worker, it already listens for administrators. */
 	assert_int_equal(cache_client_query(&one, id(1), id(1), NULL), NN_GENERAL_FAILURE);
 	assert_int_equal(ask_as_admin(0, CACHE_SHOW, &answer, &file), CACHE_YES);
 	assert_int_equal(answer.model_size, 0);

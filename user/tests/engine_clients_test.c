@@ -320,8 +320,8 @@ static void test_keeper_dies_on_processes(void **state)
 }
 
 /*
- * A process does not notice a restart of the keeper if the broker also holds the keeper's end of
- * the socket, and passes this end to the next keeper.
+ * A process that serves a client does not notice a restart of the keeper. The broker keeps the
+ * keeper's end of the socket open, and passes this end to the next keeper.
  */
 static void test_keeper_comes_again(void **state)
 {
@@ -344,8 +344,8 @@ static void test_keeper_comes_again(void **state)
 }
 
 /*
- * If threads serve the clients, threads that the engine starts block the signals that end the
- * engine.
+ * If threads serve the clients, the start function of the engine runs with SIGTERM and SIGINT
+ * blocked, so that threads that it starts block these signals, too.
  */
 static void test_signals_at_start(void **state)
 {

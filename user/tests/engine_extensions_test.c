@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the broker's search for plug-ins. The broker loads each file of a folder in a separate
- * process, and lists only valid plug-ins. The separate process runs this test's program.
+ * process, and lists only valid plug-ins. In this test, these processes run the test's own program.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -100,7 +100,7 @@ static void test_reserve(void **state)
 	for (uid = 1; uid <= 8; uid++)
 		for (int i = 0; i < 64; i++)
 			had += !limits_acquire(&limits, uid, START);
-	assert_int_equal(had, 256 - 256 / 8 + 4);	/* 4: users 5 to 8 get a worker each */
+	assert_int_equal(had, 256 - 256 / 8 + 4);	/* 4: one worker each for users 5 to 8 */
 	assert_int_equal(limits_acquire(&limits, 1, START), EUSERS);
 	for (had = 0; !limits_acquire(&limits, uid, START); uid++)
 		had++;

@@ -167,7 +167,7 @@ static void test_threads(void **state)
 
 static struct {
 	enum nn_status status;		/* result that the engine's functions return */
-	bool is_short, is_silent;	/* outputs are too small; shapes are not reported */
+	bool is_short, is_silent;	/* outputs are too small; no shapes are reported */
 	int fence;			/* fence that ends executions, or -1 */
 	bool took_fence, may_export;
 	uint64_t device_ns;

@@ -81,7 +81,7 @@ static struct {
 	float seen;
 	struct nnaccel_session_grant_fd exported;	/* last ioctl() that exported a grant */
 	uint32_t num_fences;		/* number of fences on which executions depend */
-	/* number of these fences that the engine can open */
+	/* number of dependencies' fences that the engine can open */
 	uint32_t open_fences;
 	uint32_t merged;
 	bool cannot_merge;
@@ -94,8 +94,8 @@ static int refuse(int error)
 }
 
 /*
- * Threads that find no command poll the session's file, which is always readable, because it is a
- * memfd.
+ * If no command waits, sleeps, because the engine's threads then poll the session's file, and a
+ * memfd is always readable.
  */
 static int fetch(void *buffer, uint32_t room, uint32_t *size)
 {

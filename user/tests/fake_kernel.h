@@ -74,7 +74,7 @@ static struct {
 	uint8_t kinds[FAKE_MOST_IDS];	/* by id: enum fake_kind of the object */
 	int live;			/* number of ids that the client has not released */
 	unsigned int wrong;		/* number of wrong ids and wrong sizes in requests */
-	struct nnaccel_shape shape;	/* shape of every output in answers; no flags */
+	struct nnaccel_shape shape;	/* shape that is reported for every output */
 	bool is_short;			/* set if the outputs of the next execution are too small */
 	uint32_t num_extensions;	/* 1: FAKE_EXTENSION; or 0 */
 	/*

@@ -145,8 +145,8 @@ static void test_another_process(void **state)
 }
 
 /*
- * Adds the sizes in kilobytes of a process's mappings of a file to two sums: private pages, and
- * pages that other processes share.
+ * Adds the size of the pages of a file that a process has mapped to *own (private pages) and to
+ * *shared (shared pages), in kilobytes.
  */
 static void add_shares(const char *process, const char *file, long *own, long *shared)
 {
@@ -514,8 +514,8 @@ static void test_other_users(void **state)
 	save(&e, 2);
 	assert_int_equal(in_child(load_as_nobody, &e), 0);
 	/*
-	 * The user nobody has saved another entry in root's files, with the same token. Root cannot
-	 * load this entry.
+	 * Root cannot load the entry that the user nobody has saved in root's files, with the same
+	 * token.
 	 */
 	assert_refused(&e, NN_GENERAL_FAILURE);
 	save(&e, 2);

@@ -121,7 +121,8 @@ static int open_device(void *status)
 }
 
 /*
- * Opens the device in a process that shares memory and files with this process, and ends at once.
+ * Opens the device in a child process that shares memory and files with this process. The child
+ * process ends after opening.
  */
 static uint8_t open_in_child(void)
 {

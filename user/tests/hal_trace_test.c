@@ -251,7 +251,8 @@ static int add_often(struct nna_burst *b, struct nna_memory *m, int count)
 
 /*
  * Returns the maximum number of futex calls, computed from two counters of the burst: sleeps and
- * wake-ups. A sleep after which the thread spins takes two futex calls.
+ * wake-ups. A wait that sleeps, spins and sleeps again counts as one sleep, but makes two futex
+ * calls.
  */
 static unsigned long told(const char *sleeps, const char *wakes)
 {
@@ -400,8 +401,8 @@ static void test_awake(void **state)
 
 	(void)state;
 	/*
-	 * A usual run skips this test, because each execution takes the whole spin time of client
-	 * and worker if another virtual machine uses a CPU of this machine.
+	 * Only the full test run (NNACCEL_ALL) has this test. If another virtual machine used a
+	 * CPU, each execution would take the whole spin time of client and worker.
 	 */
 	if (!getenv("NNACCEL_ALL")) {
 		print_message("it takes two CPUs for itself: NNACCEL_ALL=1 runs it\n");

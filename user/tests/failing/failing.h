@@ -29,14 +29,14 @@ struct failing {
 #define FAILING_FILE "/run/nnaccel-failing"
 
 /*
- * Opens FAILING_FILE at `path`, so that this process can make allocations of other processes fail.
- * Returns false if the file at `path` cannot be opened.
+ * Opens the file at `path` (FAILING_FILE), by which this process can make allocations of other
+ * processes fail. Returns false if the file at `path` cannot be opened.
  */
 bool failing_open(const char *path);
 
 /*
- * Makes allocations of this program, which belongs to the engine, fail as the file at `path` says.
- * Nothing happens if the file at `path` does not exist.
+ * Makes allocations of this program of the engine fail, if the file at `path` demands failures for
+ * `who`. Nothing happens if the file at `path` does not exist.
  */
 void failing_obey(enum failing_who who, const char *path);
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * This test includes command.c, the only source file of sessions that works without the kernel's
- * interface.
+ * This test includes command.c, because this source file needs neither the kernel's interface nor
+ * other files of sessions.
  */
 #include "kit/session/command.c"
 

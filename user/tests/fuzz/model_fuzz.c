@@ -26,8 +26,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 /*
- * Registers the extension of the sample models, so that decoding maps the extension's codes to this
- * process's prefix.
+ * Registers the extension that the sample models use, so that decoding replaces the models' prefix
+ * of the extension by the registered prefix.
  */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

@@ -31,8 +31,8 @@ static int run(const OrtEnv *env, const char *model, bool cpu)
 	    bad(api->CloneSessionOptions(options, &copy)))
 		return 1;
 	/*
-	 * Release the original of the cloned options first, so that later options may get the
-	 * address of the original.
+	 * Release `options` before the session is created from the clone, so that later options may
+	 * get the same address.
 	 */
 	api->ReleaseSessionOptions(options);
 	if (bad(api->CreateSession(env, model, copy, &session)) ||
