@@ -77,7 +77,7 @@ static struct {
 	int register_error;
 	/* error of the next call for an event; number of calls for an event so far */
 	atomic_int next_error, asked;
-	int unwatched;			/* number of the file that epoll refuses; 0: none */
+	int unwatched;	/* N: epoll refuses the N-th file; 0: epoll refuses no file */
 	pid_t dying;			/* worker that dies when the next session is made, or 0 */
 	int unnoticed;			/* number of the file whose events epoll does not report; 0: none */
 	struct {

@@ -49,7 +49,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 static struct {
 	atomic_int session;		/* newest client's session; older sessions have ended */
 	atomic_int kept;		/* duplicate of the newest session's fd, or 0 */
-	atomic_bool asks;		/* true: a query of the newest client waits */
+	atomic_bool asks;		/* true: the newest client's query waits for the engine */
 	atomic_bool answered;
 	atomic_bool has_cache;		/* set if the engine reported a compilation cache */
 	atomic_bool ends;		/* true: all sessions end */
@@ -344,8 +344,8 @@ static void test_keeper_comes_again(void **state)
 }
 
 /*
- * If threads serve the clients, the start function of the engine runs with SIGTERM and SIGINT
- * blocked, so that threads that it starts block these signals, too.
+ * If threads serve the clients, SIGTERM and SIGINT are blocked while the kit calls the engine's
+ * start function. Therefore threads that the engine starts do not receive these signals.
  */
 static void test_signals_at_start(void **state)
 {

@@ -40,7 +40,7 @@ enum { FIRST, SECOND, READ_ONLY, FOREIGN, OTHER_FOREIGN, IMAGE, LATE = 40, NUM_S
 static struct {
 	unsigned int resolved;
 	struct { uint32_t grant, flags; } syncs[MAX_SYNCS];
-	unsigned int num_syncs, fails_at;	/* fails_at: failing sync, from 1 */
+	unsigned int num_syncs, fails_at;	/* fails_at: N: the N-th sync fails */
 } kernel;
 
 static int refuse(int error)

@@ -312,7 +312,7 @@ static const struct {
 	uint32_t clients;
 	bool has_plugins;
 	const char *args[3];
-	int error;			/* errno of the simulated kernel */
+	int error;			/* errno of the simulated ioctl() */
 	int exit_code;
 	const char *logged;
 } runs[] = {

@@ -851,7 +851,7 @@ static void test_execute(void **state)
 	assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
 	assert_int_equal(kernel.commits[0].flags, NNACCEL_FETCH_NONBLOCK);
 	/*
-	 * The execution requests times, omits the second input, and gives the dimensions of the
+	 * The execution requests times, omits the second input, and specifies the dimensions of the
 	 * first input.
 	 */
 	memcpy(args, three_args, sizeof(args));
@@ -931,8 +931,8 @@ static uint32_t ask_for_times(const struct nnaccel_arg *args)
 }
 
 /*
- * If an execution has the attribute for times, the library writes to the last output when the
- * engine began and ended the execution, and the time of each operation.
+ * If an execution has the attribute for times, the library writes times to the last output: the
+ * begin and the end of the execution, and the time of each operation.
  */
 static void test_times(void **state)
 {

@@ -309,7 +309,8 @@ static void test_commit(void **state)
 			.status = 4, .payload_size = 4, .message_size = 5 }), sizeof(got.head));
 	assert_memory_equal(got.rest, "loadwords", 9);
 	/*
-	 * Sending an answer fetches the next command if the caller gives a buffer for the command.
+	 * If the caller provides a buffer for a command, sending an answer also fetches the next
+	 * command.
 	 */
 	assert_int_equal(commit((struct nnaccel_session_commit){ .cookie = 10, .flags = NNACCEL_FETCH_NONBLOCK,
 			.buffer = (uintptr_t)buffer, .buffer_size = sizeof(buffer) }), EAGAIN);

@@ -486,7 +486,7 @@ static struct thread_client *client;
 static int session, session_copy;
 static int keeper = -1;			/* client's end of the socket to the keeper */
 static float *memory;			/* memory of the client: the input x, then the output 2 x */
-static float written;			/* the client's memory[1] at the end of the client */
+static float written;			/* value of memory[1] when the client ended */
 
 /* Writes the serialised form of a model of x + x with one number. */
 static size_t write_model(void)

@@ -145,8 +145,8 @@ static void test_another_process(void **state)
 }
 
 /*
- * Adds the size of the pages of a file that a process has mapped to *own (private pages) and to
- * *shared (shared pages), in kilobytes.
+ * Adds the pages of a file that a process has mapped to two sums in kilobytes: private pages to
+ * `own`, and shared pages to `shared`.
  */
 static void add_shares(const char *process, const char *file, long *own, long *shared)
 {
@@ -787,8 +787,8 @@ static double age_of(pid_t pid)
 /*
  * If a keeper dies, the next keeper serves the dead keeper's workers. If the dead keeper had run
  * only for a short time, the next keeper starts after a pause; during the pause, workers compile
- * models. Only the full test run covers the pause, because here the pause takes real time. (The
- * test engine_clients_test covers the pause with a simulated clock.)
+ * models. Only the full test run covers the pause, because the pause takes real time in this test.
+ * (The test engine_clients_test covers the pause with a simulated clock.)
  */
 static void test_keeper_dies(void **state)
 {

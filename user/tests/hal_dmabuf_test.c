@@ -232,8 +232,8 @@ static uint32_t count_foreign(bool end)
 }
 
 /*
- * Returns how many begins or (if `end` is set) ends of CPU accesses the kernel passed to the second
- * device, which has imported the memory.
+ * Returns how many CPU accesses to the memory have begun or (if `end` is set) ended. The second
+ * device, which has imported the memory, counts these accesses.
  */
 static uint32_t count_device(bool end)
 {

@@ -96,7 +96,7 @@ static void test_member(void **state)
 	assert_string_not_equal(info.version, strangers.version);
 }
 
-/* A client outside of the group sees no extension and cannot execute operations of extensions. */
+/* A client outside of the group gets no extensions, and cannot execute operations of extensions. */
 static void test_stranger(void **state)
 {
 	struct nna_device *client = stranger;
@@ -508,10 +508,10 @@ static void test_endless(void **state)
 
 /*
  * If a plug-in's call exceeds nnacceld's time limit, the client gets an error message, and the
- * client's worker ends. This holds on each path (such as a burst), even without a deadline. The
- * test uses a different user for each path, because crashed workers count against their user. Only
- * the full test run covers all paths, because each path takes as long as the time limit; a usual
- * run covers only the path whose log is checked.
+ * client's worker ends. The time limit applies on each path (such as a burst), even without a
+ * deadline. The test uses a different user for each path, because crashed workers count against
+ * their user. Only the full test run covers all paths, because each path takes as long as the time
+ * limit; a usual run covers only the path whose log is checked.
  */
 static void test_bound(void **state)
 {

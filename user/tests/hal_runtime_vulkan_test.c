@@ -10,7 +10,7 @@
 #include "exporters.h"
 #include "tests/named_devices.h"
 
-#define RUNS	6	/* more executions than the Vulkan engine measures */
+#define RUNS	6	/* number of executions; more than the Vulkan engine measures */
 
 /* Returns the number of dma-bufs for which this process has file descriptors. */
 static uint32_t count_dmabufs(void)

@@ -42,7 +42,7 @@
 #define RUNS		1000
 #define AWAKE_RUNS	1000
 #define TRIES		how_often(12, 6)
-#define SLOW_S		1	/* time of WARM_UP executions if client and worker share a CPU */
+#define SLOW_S		1	/* time limit for WARM_UP executions if two CPUs are free */
 #define SETTLE		3000	/* number of executions after which earlier delays have no effect */
 
 /*

@@ -650,7 +650,7 @@ static void test_debts(void **state)
 {
 	static const struct {
 		time_t passed_s;
-		size_t users;		/* number of users that the keeper knows at this time */
+		size_t users;		/* number of users that the keeper remembers */
 	} ages[] = { { 0, 3 }, { 60, 2 }, { 2 * 3600, 1 } };
 	int clients[2], file;
 

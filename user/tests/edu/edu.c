@@ -26,7 +26,7 @@
 #define CODE(code)	((PREFIX << 16) | (code))
 
 #define PAGE		4096u
-#define SIZE		(2 * PAGE + 100) /* size in bytes; the device needs three transfers */
+#define SIZE		(2 * PAGE + 100) /* size in bytes of a copy that needs three transfers */
 #define MANY		(64 * PAGE)		/* some 13 s */
 #define NEVER		UINT32_MAX	/* number whose factorial takes seconds to compute */
 

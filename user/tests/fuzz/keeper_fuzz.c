@@ -618,7 +618,7 @@ static void act(const struct step *step, const uint8_t *packet)
 
 static void set_up(void)
 {
-	static int store;		/* stands for a store; the test uses only the address */
+	static int store;	/* a store without contents; the test uses only the address */
 
 	some_file = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	keep = keep_begin(-1, -1, NULL, (struct blob_store *)&store);

@@ -15,7 +15,7 @@
 
 #define MAX_ARGS 16
 #define MAX_ARG_SIZE 4096
-#define UNKNOWN_DIM 2		/* used for dimensions that are unknown in the model */
+#define UNKNOWN_DIM 2		/* size that the fuzzers use for an unknown dimension */
 #define RUN_NS 20000000		/* time limit in ns for making or loading a plan */
 #define EXECUTE_NS 2000000
 #define LOOP_NS 200000

@@ -343,7 +343,7 @@ def test_device_fails(w):
                            ([w.python, os.path.join(HERE, "session.py"), w.onnx], w.onnx),
                            (w.by_loader("/usr/bin/python3", os.path.join(HERE, "interpreter.py"), w.tflite, w.image),
                             w.image)):
-        # NNACCEL_RUN_DEVICE gives the library a missing device, because the command accepts only existing devices.
+        # The variable NNACCEL_RUN_DEVICE names a missing device, because `nnaccel run` accepts only existing devices.
         command = ["env", "NNACCEL_RUN_DEVICE=gone", *command]
         says(w.run(*command), f"{os.path.basename(model)} does not run on gone: ")
         says(w.run(*command, options=["--require"]), f"{os.path.basename(model)} does not run on gone: ", 1)
