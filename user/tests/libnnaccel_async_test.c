@@ -54,7 +54,7 @@ static struct {
 	int cancel_errno;
 	int sync_errno;
 	unsigned int sync_waits;	/* number of calls that are answered with "no fence yet" */
-	uint32_t out_status;		/* status of executions; unless 0, with a message */
+	uint32_t out_status;		/* status of each execution; an error also has a message */
 } asked;
 
 static int fail_with(int error)

@@ -118,8 +118,8 @@ static enum nn_status make(uint32_t operand, const struct nna_buffer_desc *desc,
 }
 
 /*
- * The size of a buffer with a known shape follows from the shape. A buffer of unknown shape has
- * about a page, or more if one element of each unknown dimension needs more.
+ * The size of a buffer with a known shape follows from the shape. If dimensions are unknown, the
+ * buffer has about a page, or more if one element of each unknown dimension does not fit in a page.
  */
 static void test_sizes(void **state)
 {
@@ -301,8 +301,8 @@ static void test_copies(void **state)
 }
 
 /*
- * A copy between a buffer and a memory covers the whole memory, which begins at the memory's offset
- * in the pool.
+ * A copy between a buffer and a memory copies the whole memory. The kernel's request names the pool
+ * and the offset at which the memory begins in the pool.
  */
 static void test_memories(void **state)
 {
@@ -460,7 +460,7 @@ static void test_outputs_grow(void **state)
 	static const struct {
 		uint32_t columns;	/* number of columns in the output's two rows */
 		enum nn_status status;
-		unsigned int allocs;	/* number of allocated buffers, with the first buffer */
+		unsigned int allocs;	/* number of allocated buffers, including the first */
 	} cases[] = {
 		/* the output fits into the first buffer */
 		{ 512, NN_OUTPUT_INSUFFICIENT_SIZE, 1 },

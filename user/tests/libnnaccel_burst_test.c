@@ -48,7 +48,7 @@ static struct kernel {
 	int hangup[2];			/* closing hangup[1] ends the burst */
 	int create_error;
 	uint32_t create_status;
-	uint32_t wrong_lines;		/* error in the reported number of the ring's lines */
+	uint32_t wrong_lines;		/* is added to the reported number of a ring's lines */
 	int bind_error;
 	unsigned int binds, frees, executions, next_pool;
 
@@ -430,8 +430,8 @@ static void test_fallback(void **state)
 }
 
 /*
- * In each burst, the worker changes one byte of its results at random; the index of the byte grows
- * from burst to burst.
+ * In each burst, the worker changes one byte of its results to a random value. The index of the
+ * changed byte grows by 1 from burst to burst.
  */
 static void test_mutated_results(void **state)
 {
@@ -556,7 +556,10 @@ static int free_in_child(struct nna_burst *b)
 	return count < 4;
 }
 
-/* A forked child that frees its parent's burst leaves other memory at the rings' addresses alone. */
+/*
+ * If a forked child frees its parent's burst, the library unmaps nothing in the child, because
+ * other memory may be mapped at the addresses of the parent's rings.
+ */
 static void test_free_in_child(void **state)
 {
 	struct nna_burst *b = open_burst(STAY_AWAY);

@@ -428,12 +428,12 @@ static void test_late_saves(void **state)
 {
 	enum { FAILS = NNACCEL_STATUS_GENERAL_FAILURE };
 	static const struct {
-		bool is_loaded;	/* set if preparing loads the model instead of saving */
+		bool is_loaded;	/* set if the model is loaded from the cache, not saved */
 		struct answer answers[MOST_ASKED];
 		unsigned int asked_at_once, asked_first, asked_hot;
 		/*
-		 * Reason that deferred_saved() gets after the first execution; NULL if
-		 * deferred_saved() is not called.
+		 * Error message that the library passes to deferred_saved() after the first
+		 * execution; NULL if the library does not call deferred_saved().
 		 */
 		const char *first;
 	} cases[] = {
@@ -693,7 +693,10 @@ static void test_several_files(void **state)
 			parts[k] = (struct nna_cache_bytes){ &bytes[k], 1 };
 		}
 		for (int round = 0; round < 2; round++) {
-			/* The entries that the two rounds write differ only in the last byte. */
+			/*
+			 * The second round writes an entry that differs from the first entry only
+			 * in the last byte.
+			 */
 			bytes[count - 1] += round;
 			assert_int_equal(open_entry(true, &f), NN_OK);
 			assert_int_equal(f.count, count);

@@ -147,7 +147,10 @@ static struct nna_prepared_model *prepare(struct nna_device *d, uint32_t count)
 	return prepare_with(d, count, NULL);
 }
 
-/* Makes memory for `count` inputs `from`, `from` + 1, ..., and for `count` outputs. */
+/*
+ * Makes memory that contains `count` inputs with the values `from`, `from` + 1, ..., and has room
+ * for `count` outputs.
+ */
 static struct nna_memory *fill(uint32_t count, float from)
 {
 	struct nna_memory *m = NULL;
@@ -1398,7 +1401,7 @@ static struct {
 	int listener;
 	pthread_t thread;
 	struct sockaddr_un address;
-	sem_t copies, go;	/* a copy was requested; the engine may answer the request */
+	sem_t copies, go;	/* a client requested a copy; the engine may answer */
 } rogue;
 
 static void answer(int socket, uint64_t cookie)
@@ -1476,7 +1479,7 @@ static void *serve_all(void *unused)
 	return unused;
 }
 
-/* Starts the engine that this program plays, and opens its device. */
+/* Starts the engine that this program imitates, and opens the engine's device. */
 static int start_rogue(void **state)
 {
 	(void)state;
@@ -1566,7 +1569,10 @@ static void *copy_to_buffer(void *copy)
 	return work(NNACCEL_WORK_BUFFER_COPY, copy) ? NULL : copy;
 }
 
-/* A buffer that is destroyed while the engine converts its contents stays until the engine's answer. */
+/*
+ * If a buffer is destroyed while the engine converts its contents, the library keeps the buffer's
+ * memory until the engine answers.
+ */
 static void test_destroyed_in_copy(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, 1);

@@ -417,8 +417,9 @@ static void test_not_saved(void **state)
 }
 
 /*
- * Calls `make` for a new device with a prepared model. Each allocation of the call fails in turn; the
- * device can then try again, and can be closed. Returns the number of calls.
+ * Calls `make` on new devices with a prepared model, while each allocation of the call fails in
+ * turn. After a failure, a second call on the same device succeeds, and the device can be closed.
+ * Returns the number of calls.
  */
 static unsigned int fail_first(enum nn_status (*make)(struct nn_error *err))
 {
@@ -459,7 +460,7 @@ static enum nn_status make_burst(struct nn_error *err)
 	return nna_burst_create(made.prepared, NULL, &made.burst, err);
 }
 
-/* A burst also starts the device's watcher. */
+/* The first burst of a device also starts a thread, the device's watcher. */
 static void test_first_burst(void **state)
 {
 	(void)state;
@@ -649,8 +650,8 @@ static void test_many_buffers(void **state)
 	given.in = (struct nna_argument){ .pool = 1 };
 	for (uint32_t i = 0; i < 2; i++) {
 		/*
-		 * The first request has as many tokens as fit on the library's stack, the second
-		 * request one token more.
+		 * The 8 tokens of the first request fit on the library's stack; the 9 tokens of the
+		 * second request do not.
 		 */
 		given.request.num_tokens = 8 + i;
 		given.request.tokens = tokens;
@@ -759,8 +760,8 @@ static void test_limits_of_lists(void **state)
 		tokens[i] = given.token;
 	for (uint32_t i = 0; i < 2; i++) {
 		/*
-		 * For as many roles as allowed, nna_buffer_allocate() reports a duplicate role; for
-		 * one more role, it reports too many roles.
+		 * With the maximum number of roles, nna_buffer_allocate() fails because a role is
+		 * given twice. With one role more, it fails because of the number.
 		 */
 		assert_int_equal(nna_buffer_allocate(given.device, NNA_SIZED(nna_buffer_roles,
 						     .models = &given.prepared, .num_models = 1,
@@ -840,7 +841,10 @@ int main(void)
 		heap_unit_test(test_allocations),
 		heap_unit_test(test_second_try),
 		heap_unit_test(test_first_memory),
-		/* The C library caches memory of the second watcher's thread. */
+		/*
+		 * This test does not count heap blocks, because the C library caches memory of
+		 * ended threads.
+		 */
 		cmocka_unit_test(test_first_burst),
 		heap_unit_test(test_extensions_again),
 		heap_unit_test(test_extensions_in_child),

@@ -127,8 +127,8 @@ static void test_device_memory(void **state)
 }
 
 /*
- * The kernel's import request contains each field of the image, and each plane before the first
- * plane without a stride.
+ * The kernel's import request contains each field of the image. The list of planes ends before the
+ * first plane whose stride is 0.
  */
 static void test_images(void **state)
 {

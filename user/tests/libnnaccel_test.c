@@ -1180,8 +1180,8 @@ static void test_execute_many_arguments(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 /*
- * A caller's structure from a newer header, which has more fields at the end than the library
- * knows.
+ * A structure of a caller that was built with a newer header, where the structure has an additional
+ * field.
  */
 #define GROWN(type) struct { struct type now; uint64_t later; }
 

@@ -206,7 +206,7 @@ X(extension_name_high, b->extensions[0].name = "a\177b", \
 
 static float scratch[3];
 
-/* Adds an operand to subgraph `from` that refers to subgraph `to`. */
+/* Adds an operand to subgraph `from`; the operand refers to subgraph `to`. */
 static void refer(struct model_builder *b, uint32_t from, uint32_t to)
 {
 	b->at = from;

@@ -94,7 +94,8 @@ static const char *const nnapi_results[] = {
 };
 
 /*
- * Parts of nnapi_called()'s text: for the settings of a compilation, and for two runs in a burst.
+ * Parts of the text that nnapi_called() returns: the settings of a compilation, and two runs in a
+ * burst.
  */
 #define NNAPI_SET(devices, preference, priority) \
 	"for " #devices ", preference " #preference ", priority " #priority ", "

@@ -35,7 +35,7 @@ enum { VALUES = 48, ROOM = 1 << 16, EACH = 600 /* number of allocations that fai
 struct value {
 	struct OrtValueInfo info;
 	struct OrtValue value;
-	struct OrtValue shaped;		/* copy of the value with its dimensions at run time */
+	struct OrtValue shaped;		/* value with its dimensions at run time */
 	char name[16];
 	bool is_read, is_made, is_dynamic, is_rankless;
 };

@@ -117,7 +117,7 @@ static void release_status(OrtStatus *status)
 	free(status);
 }
 
-/* Number of calls that read a graph until one of them fails; 0 if none fails. */
+/* If play_countdown is n > 0, the n-th of the next calls that read a graph fails. */
 static unsigned int play_countdown;
 
 static OrtStatus *result_of_read(void)

@@ -361,8 +361,8 @@ static void test_usual_parts(void **unused)
 }
 
 /*
- * A shape that the second of two parts needs is computed in the second part. If both parts need the
- * shape, ONNX Runtime computes the shape, and the nodes that reshape.
+ * If only the second of two parts needs a shape, the second part computes the shape. If both parts
+ * need the shape, the provider leaves the Shape node and the Reshape nodes to ONNX Runtime.
  */
 static void test_shape_of_other_part(void **unused)
 {

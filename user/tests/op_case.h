@@ -120,7 +120,7 @@ static inline enum nn_status oc_check(struct op_case *c)
 {
 	/*
 	 * An invalid index follows the last input and the last output, so that tests detect an
-	 * operation that reads beyond a list.
+	 * operation that reads beyond the end of its inputs or outputs.
 	 */
 	uint32_t indices[OC_OPERANDS + 2];
 	struct nn_scope scope = {

@@ -259,7 +259,10 @@ static int32_t clamped(int32_t type, int64_t value)
 	return (int32_t)(value < low ? low : value > high ? high : value);
 }
 
-/* Computes the expected LOGISTIC or TANH of a fixed-point number with the function fn(). */
+/*
+ * Computes the expected result of LOGISTIC or TANH for the quantised number x; fn() is the
+ * operation's fixed-point function.
+ */
 static int32_t exact_curve(const struct exact *e, int32_t x, int32_t (*fn)(int32_t, uint32_t),
 			   int32_t shift, int32_t offset)
 {

@@ -102,7 +102,8 @@ static const char *const names[] = {
 };
 
 /*
- * A convolution with explicit paddings; in pairs of numbers, the number for the height comes first.
+ * A convolution with explicit paddings; in each array, element 0 is for the height and element 1
+ * for the width.
  */
 struct shape {
 	enum kind kind;

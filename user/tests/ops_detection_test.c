@@ -290,7 +290,7 @@ static void test_many_samples(void **state)
 /* ---- Several channels ---- */
 
 #define SIDE 7
-#define CHANNELS 70		/* more than one block of channels, but no whole number of blocks */
+#define CHANNELS 70		/* more channels than a block has, and no multiple of it */
 
 static int32_t channel_type;
 
@@ -919,7 +919,7 @@ static void test_bad_postprocessing(void **state)
 
 static void test_shapes(void **state)
 {
-	/* Dimensions of an operation's tensors, of which one tensor has wrong dimensions. */
+	/* In each case, one input tensor has wrong dimensions. */
 	static const struct {
 		const char *op, *scalars, *outputs;
 		uint32_t dims[4][4];

@@ -482,8 +482,8 @@ static void test_order(void **state)
 }
 
 /*
- * Multiplies x of shape [2, 2] by y of shape [2, 3], which is passed transposed, with broadcasting
- * of batches.
+ * Multiplies x of shape [2, 2] by y of shape [2, 3]; the operation gets the transposed y, of shape
+ * [3, 2].
  */
 static void test_batch_matmul(void **state)
 {

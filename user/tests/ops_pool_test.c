@@ -68,7 +68,10 @@ enum kind { AVERAGE, MAX, L2 };
 
 static const char *const names[] = { "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D" };
 
-/* A pooling with explicit paddings; in pairs of numbers, the number for the height comes first. */
+/*
+ * A pooling with explicit paddings; in each array, element 0 is for the height and element 1 for
+ * the width.
+ */
 struct shape {
 	bool nchw;
 	int32_t activation;

@@ -450,7 +450,7 @@ static void test_refused(void **state)
 static const struct {
 	const char *op;
 	const char *operands;
-	const char *free;	/* axes of any size (OPERAND.AXIS), and optional operands */
+	const char *free;	/* OPERAND.AXIS: may have any size; OPERAND: optional */
 } cells[] = {
 	{ "LSTM", "f[2,3] " CELL "f[2,5] f[2,4] I4 F0 F0 " FOUR("f[4]") "> f f f f", " 17 " },
 	{ "LSTM", "f[2,3] " CIFG "f[2,4] f[2,4] I4 F0 F0 ~f[1] ~f[1] ~f[1] ~f[1] > f f f f", " " },

@@ -371,8 +371,8 @@ static void test_threads(void **unused)
 			assert_int_equal(results[0].status, results[1].status);
 			ran += !results[0].status;
 			/*
-			 * Do not count float16 plans, whose conversion steps are also divided into
-			 * tasks.
+			 * Ignore the tasks of float16 plans, because conversion steps have several
+			 * tasks even if the tested operation has only one.
 			 */
 			if (form_types[t].type != NN_TENSOR_FLOAT16 && results[1].tasks > tasks)
 				tasks = results[1].tasks;

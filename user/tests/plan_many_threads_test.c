@@ -98,8 +98,8 @@ static void test_all_are_woken(void **state)
 static atomic_uint beyond, in_slot[MOST];
 
 /*
- * A task that checks that each running thread has its own number, less than the number of threads
- * at `arg`.
+ * A task that checks the number of its thread: the number is less than the number of threads at
+ * `arg`, and differs from the numbers of all other running threads.
  */
 static void number(void *arg, uint32_t task, uint32_t thread)
 {

@@ -167,14 +167,14 @@ static void test_reductions(void **state)
 	}
 }
 
-#define FOURS 40		/* number of groups of four along the depth */
+#define FOURS 40		/* number of groups of four weights in a column */
 #define DEPTH (4 * FOURS)
 #define COLUMNS 20
 #define PRODUCT_ROWS 7
 
 /*
  * Checks a product of input bytes that are all 255 with weights. In each column, `large` groups of
- * four weights contain `first` followed by `second`.
+ * four weights contain `first` followed by `second`; all other weights are 0.
  */
 static void check_sums(const struct nn_isa *isa, const struct nn_gemm_config *config, int8_t first,
 		       int8_t second, size_t large)

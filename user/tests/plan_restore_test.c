@@ -126,8 +126,8 @@ static void test_most_rows(void **state)
 }
 
 /*
- * depthwise_q8_blocks() returns the number of channel blocks after which a block begins at a
- * pixel's first channel.
+ * depthwise_q8_blocks() returns the number of blocks from a block that begins at channel 0 to the
+ * next block that begins at channel 0.
  */
 static void test_blocks(void **state)
 {
@@ -280,8 +280,8 @@ static bool complete_numbers(void *state, struct nn_ready *ready)
 }
 
 /*
- * Lists the words of a step with 2 * 3 elements; the last element has the offset 2 + 1 * 5 + 2 * 7
- * elements.
+ * Lists the words of a step that reads 2 elements at each of 2 * 3 places of its input (if `dim` is
+ * 3). The input needs 2 + 1 * 5 + 2 * 7 = 21 elements.
  */
 #define NUMBERS_OF(byte, flag, flip, zero, choice, dim, head, scale)			\
 	{ byte, flag, flip, (uint32_t)(zero), 2, choice, 0, 2, 5, dim, 7, head, scale }

@@ -830,8 +830,8 @@ static void test_no_elements(void **state)
 }
 
 /*
- * Tests a model of two outputs, 1 + in[0:0] and in[0:0] followed by in. Fast kernels are not for
- * an empty first input or output, so the plan must have no kernel for these steps.
+ * Tests a model of two outputs, 1 + in[0:0] and in[0:0] followed by in. The fast kernels do not
+ * support an empty first input or an empty output, so the plan's three steps must have no kernel.
  */
 static void test_no_kernel_without_elements(void **state)
 {

@@ -187,8 +187,8 @@ static void test_proposes_nothing(void **state)
 }
 
 /*
- * A later tuning replaces the threads that an earlier tuning chose, even in a loaded plan, because
- * other programs may have disturbed the earlier tuning.
+ * A later tuning replaces the numbers of threads that an earlier tuning chose, even in a loaded
+ * plan. Other programs may have disturbed the earlier tuning.
  */
 static void test_tunes_again(void **state)
 {

@@ -123,8 +123,8 @@ static void test_functions_of_16_bits(void **state)
 }
 
 /*
- * Tries functions of every 2^16th 32-bit number, and of the extremes. The allowed error of each
- * tested function is an absolute difference.
+ * Tries functions of 32-bit numbers at distances of 65,535, from the smallest to the largest
+ * number. The allowed error of each tested function is an absolute difference.
  */
 static void test_functions_of_32_bits(void **state)
 {

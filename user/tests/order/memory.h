@@ -119,8 +119,8 @@ inline barrier(thread)
 }
 
 /*
- * Atomically loads a word's newest value into `into` and stores `with`; with `order`, the load is
- * an acquire and the store a release.
+ * Atomically loads a word's newest value into `into`, and replaces the value by `with`. If `order`
+ * is ORDERED, the load is an acquire and the store a release.
  */
 inline exchange(thread, name, with, order, into)
 {
@@ -134,7 +134,7 @@ inline exchange(thread, name, with, order, into)
 	}
 }
 
-/* Atomically adds `what` to a word's newest value. */
+/* Atomically adds `what` to a word's newest value, and stores the old value in `into`. */
 inline add(thread, name, what, order, into)
 {
 	exchange(thread, name, into + what, order, into)

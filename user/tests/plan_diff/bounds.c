@@ -9,21 +9,21 @@
 #include "plan/kernels/fields.h"
 #include "tests/plan_diff/bounds.h"
 
-/* A word of a saved step; a field of the kernel's table describes the word. */
+/* A word of a saved step, and the field of the kernel's table that describes the word. */
 struct word {
 	const struct nn_field *field;
-	size_t at;			/* offset of the word's number in the kernel's state */
-	bool is_related;		/* other fields of the kernel's table depend on the word */
+	size_t at;			/* offset of the word's number in `state` */
+	bool is_related;		/* rules of other fields read the word's number */
 };
 
 struct tried {
 	const struct nn_kernel *kernel;
 	uint32_t words[NN_SAVED_WORDS];
 	uint32_t count;
-	char *state;			/* kernel state that the words describe */
+	char *state;			/* kernel state that was restored from the words */
 	struct word word[NN_SAVED_WORDS];
 	uint32_t num_words;		/* number of words read so far */
-	uint32_t index;			/* index of the repeated fields (EACH) being read */
+	uint32_t index;			/* index of the current repetition of EACH fields */
 	uint32_t steps;
 };
 

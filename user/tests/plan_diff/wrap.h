@@ -34,7 +34,7 @@ void wrap_unknown(struct wrapped *w);
  */
 void wrap_branches(struct wrapped *w, bool unknown);
 
-/* Fills in the arguments of an execution that takes one of the branches. */
+/* Fills in the inputs of an execution; in a model with an IF, `condition` selects the branch. */
 void wrapped_inputs(const struct wrapped *w, void *input, bool condition, struct nn_arg *args);
 
 #endif /* NN_TESTS_PLAN_DIFF_WRAP_H */
