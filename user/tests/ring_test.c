@@ -479,8 +479,8 @@ static void test_wakes(void **state)
 }
 
 /*
- * Before a sender waits for room in a ring, the sender wakes the peer for lines that the sender has
- * freed in the peer's ring.
+ * A sender that must wait for room first wakes its peer, because the peer may wait for lines that
+ * the sender has freed in the peer's ring.
  */
 static void test_owed_to_a_full_ring(void **state)
 {

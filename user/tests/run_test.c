@@ -216,8 +216,8 @@ static OrtStatus *run_session(OrtSession *session)
 }
 
 /*
- * Two versions of the runtime's table of calls, and NULL for a version that the runtime lacks. Each
- * has the greatest length that get_api() reads.
+ * Versions 23 and 24 of the runtime's table of calls, with the maximum length that `nnaccel run`
+ * copies; version 22 is missing (NULL).
  */
 static void *tables[2][1024], *no_object;
 
@@ -539,10 +539,7 @@ static void tflite_once(void)
 	TfLiteInterpreterDelete(made);
 }
 
-/*
- * Loads two models, of which the second model has the first model's address. The second model has
- * no name.
- */
+/* Loads a model, and then a second model that has no name and the address of the first model. */
 static void tflite_twice(void)
 {
 	tflite_once();

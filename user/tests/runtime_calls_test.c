@@ -21,7 +21,7 @@
 #define EVENTS 4
 #define DESCS 3
 #define MEMORIES 5
-#define FIXED 2		/* memories with constants of models, which are never freed */
+#define FIXED 2		/* memories that contain models' constants; never freed */
 
 #define BYTES 64
 

@@ -72,7 +72,7 @@ static ANeuralNetworksModel *choice(const bool *constant, const ANeuralNetworksM
 	return model;
 }
 
-/* Executes the model for x = 1, and returns the result. */
+/* Executes a model with the input x = 1, and returns the output. */
 static float run(ANeuralNetworksModel *model, bool condition)
 {
 	ANeuralNetworksCompilation *compilation = compile(model, true);

@@ -107,7 +107,10 @@ static void slow_tensors(struct nn_device_info *info)
 	info->operand[NN_TENSOR_FLOAT32] = slow;
 }
 
-/* The CPU's figures are 1, and it computes an operation whose costs are equal. */
+/*
+ * Gives the device the CPU's performance figures, which are 1. If costs are equal, the CPU computes
+ * the operation.
+ */
 static void equal_tensors(struct nn_device_info *info)
 {
 	info->operand[NN_TENSOR_FLOAT32] = (struct nn_performance){ 1, 1 };
@@ -602,8 +605,9 @@ static int make_memory(ANeuralNetworksCompilation *compilation, bool output,
 }
 
 /*
- * In mixed_model(), the CPU and the accelerator read the same input. If two devices read an input,
- * a memory for the input should be memory that both devices can access.
+ * In mixed_model(), the CPU and the accelerator read the same input, so a memory for this input
+ * cannot be a device's own memory. The memory is made in shared memory if the compilation names no
+ * device; otherwise the call fails.
  */
 static void test_memory_of_two(void **state)
 {
@@ -647,8 +651,8 @@ static void import_dma_bufs(struct nn_device_info *info)
 }
 
 /*
- * If a device has no memory left for operands that several devices access, files replace the
- * device's memory.
+ * If a device has no memory left for operands that several devices access, the runtime uses memory
+ * of files instead.
  */
 static void test_no_device_memory(void **state)
 {
@@ -780,8 +784,8 @@ static ANeuralNetworksModel *two_steps_model(void)
 }
 
 /*
- * If a step fails on the device, and on the CPU because the device's memory cannot be written, the
- * CPU executes the whole model. The CPU's execution of the whole model may fail.
+ * If a step fails on the device, the CPU computes the step. If the CPU's result cannot be written
+ * to the device's memory, the CPU executes the whole model, which may fail, too.
  */
 static void test_fallback_of_whole(void **state)
 {
@@ -974,7 +978,7 @@ static void test_reasons(void **state)
 static void test_declared_shapes(void **state)
 {
 	static const struct {
-		uint32_t rows, columns;		/* output type's dimensions; 0, 0: no type */
+		uint32_t rows, columns;		/* dimensions of the output's type; 0, 0: no type */
 		int result;
 	} cases[] = {
 		{ 0, 0, ANEURALNETWORKS_NO_ERROR }, { 2, 2, ANEURALNETWORKS_NO_ERROR },
@@ -1486,8 +1490,8 @@ static void test_freed_first(void **state)
 }
 
 /*
- * A second engine that starts after the first engine becomes a device, and gets the operations that
- * it computes faster than the other devices.
+ * A second engine, which starts after the first engine, becomes a further device. The runtime gives
+ * this device the operations that it computes faster than the other devices.
  */
 static void test_second_appears(void **state)
 {

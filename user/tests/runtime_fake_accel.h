@@ -32,7 +32,7 @@ struct nna_memory {
 	atomic_int references;
 	void *base;
 	uint64_t size;
-	struct nna_memory *next;	/* next freed memory; any use of a freed memory faults */
+	struct nna_memory *next;	/* next freed memory; access to freed memory faults */
 };
 
 struct nna_prepared_model {
@@ -107,7 +107,7 @@ static struct {
 	enum nn_status sync_file_status;
 	uint32_t sync_files;		/* number of requests for a hardware fence */
 	bool refuses_times;		/* true: accelerator reports no times of operations */
-	int64_t lies_ns;		/* error that is added to reported times */
+	int64_t lies_ns;		/* is added to reported times, to make them wrong */
 	/*
 	 * Times of operations that the accelerator reports, relative to the execution's begin in
 	 * the engine.
@@ -118,7 +118,7 @@ static struct {
 	bool has_second;		/* true: a second device exists, with an engine */
 	uint32_t executed_by_second;
 	uint32_t opened;		/* number of device handles open in this process */
-	uint32_t asked_for_info;	/* how often the runtime asked for the device's info */
+	uint32_t asked_for_info;	/* number of requests for the device's info */
 	void (*at_info)(struct nn_device_info *info);	/* function that changes info, or NULL */
 	atomic_uint worker;		/* number of the living worker; other workers are dead */
 } accel;

@@ -128,8 +128,9 @@ static inline ANeuralNetworksCompilation *compile(ANeuralNetworksModel *model, b
 struct add_models {
 	ANeuralNetworksModel *model;
 	ANeuralNetworksModel *open_model;
-	ANeuralNetworksCompilation *compilation;	/* model, compiled for the CPU by name */
-	ANeuralNetworksCompilation *open;		/* open_model for the CPU or all devices */
+	ANeuralNetworksCompilation *compilation;	/* of `model`, for the CPU by name */
+	ANeuralNetworksCompilation *open;		/* of `open_model`, for the CPU or all
+							 * devices */
 };
 
 static inline void add_models_init(struct add_models *m, bool open_by_name)

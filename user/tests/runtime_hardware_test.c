@@ -63,7 +63,7 @@ static void test_allocate(void **state)
 	wrong[0].width = 0;
 	wrong[1].height = 0;
 	wrong[2].layers = 2;
-	wrong[3].format = AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420;	/* YUV images need an even size */
+	wrong[3].format = AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420;	/* YUV images need even sides */
 	wrong[4].format = AHARDWAREBUFFER_FORMAT_BLOB;
 	wrong[5].rfu1 = 1;
 	wrong[6].usage |= AHARDWAREBUFFER_USAGE_PROTECTED_CONTENT;
@@ -757,8 +757,8 @@ static void test_lock_planes(void **state)
 }
 
 /*
- * AHardwareBuffer_allocate() of the flexible YUV format makes NV12 with adjacent planes in a file
- * without room for more planes.
+ * For the flexible YUV format, AHardwareBuffer_allocate() makes an NV12 image with two adjacent
+ * planes. The image's file has no room for more planes.
  */
 static void test_allocate_planes(void **state)
 {

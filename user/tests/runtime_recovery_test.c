@@ -491,9 +491,9 @@ static int compute_with(ANeuralNetworksCompilation *compilation, ANeuralNetworks
 }
 
 /*
- * Runs in a child process. The child cannot use memory of its parent's device, whose token names
- * other memory in the child. A request for device memory prepares the parent's model in the child,
- * and leaves a model alone that the child has prepared already.
+ * Runs in a child process. The child cannot use memory of its parent's device, because the memory's
+ * token is the token of other memory in the child. The child's first request for device memory
+ * prepares the parent's model again; a later request does so only if the worker has died.
  */
 static int allocate_in_child(ANeuralNetworksCompilation *c, const ANeuralNetworksMemoryDesc *desc,
 			     ANeuralNetworksMemory *parents)

@@ -796,7 +796,10 @@ static void test_failed_diagnostics(void **state)
 	nn->ANeuralNetworksModel_free(model);
 }
 
-/* Registers only one callback at a time, and then no callback. */
+/*
+ * Registers only the callback for compilations, then only the callback for executions, and then no
+ * callback.
+ */
 static void test_registration(void **state)
 {
 	(void)state;

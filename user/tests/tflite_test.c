@@ -275,8 +275,8 @@ static void test_shapes_in_buffers(void **state)
 }
 
 /*
- * If eight compilations were needed in fewer than 16 runs, TensorFlow Lite instead of the device
- * computes runs with new shapes.
+ * After eight compilations in fewer than 16 runs, the delegate compiles for no more shapes, so
+ * TensorFlow Lite computes the runs with new shapes.
  */
 static void test_shapes_that_change_often(void **state)
 {
@@ -674,8 +674,9 @@ static void test_late_shape_without_elements(void **state)
 }
 
 /*
- * If the compilation fails, the delegate asks for each node whether the device supports it. It
- * divides a partition at a refused node, but not if the device does not answer.
+ * If the compilation fails, the delegate asks for each node whether the device supports it. The
+ * delegate divides the partition at a refused node. If the device does not answer, the delegate
+ * does not divide the partition.
  */
 static void test_late_compilation_fails(void **state)
 {
@@ -1511,7 +1512,7 @@ static float cached_output(const char *folder, int output)
 	return first;
 }
 
-/* Models whose only difference is which results are outputs have different cache entries. */
+/* Two models that differ only in their outputs have different cache entries. */
 static void test_cached_outputs(void **state)
 {
 	char folder[] = "/tmp/nnaccel-tflite-XXXXXX", command[64];
@@ -1575,8 +1576,8 @@ static void test_short_order(void **state)
 
 	(void)state;
 	/*
-	 * The first call leaves a valid axis in memory, where the shorter list of the second call
-	 * lacks an element.
+	 * The first call leaves a valid third axis in memory. A delegate that reads beyond the two
+	 * axes of the second call could find this axis and accept the node.
 	 */
 	transpose(d, 3, true);
 	transpose(d, 2, false);

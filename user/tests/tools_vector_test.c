@@ -123,7 +123,7 @@ static void test_save(void **state)
 
 #define NAME_END 119	/* offset of the last byte of the name in a file */
 
-/* A file that ends too early or is damaged has no vector. */
+/* A file that ends too early, or that is damaged, cannot be loaded as a vector. */
 static void test_damaged(void **state)
 {
 	static const struct {
@@ -156,7 +156,7 @@ static void test_damaged(void **state)
 			fail_msg("%s", damages[i].name);
 		bytes[damages[i].at] = saved;
 	}
-	/* The name ends at its last byte, even if that byte is not 0. */
+	/* Loading replaces the last byte of the name's field by 0. */
 	bytes[NAME_END] = 'x';
 	v = load(bytes, size);
 	assert_non_null(v);
@@ -178,28 +178,33 @@ static void test_damaged(void **state)
 #define U16 NN_TENSOR_QUANT16_ASYMM
 #define I32 NN_TENSOR_INT32
 
-/* Elements, and the tolerance of floats or the number of quanta by which they may differ. */
+/*
+ * Each case has an expected element, a computed element, and their allowed difference: a tolerance
+ * of floats, or a number of quanta.
+ */
 static const struct {
 	int32_t type;
 	float tolerance;
 	uint32_t steps;
 	bool relaxed;
-	double right, other;		/* an element of the output, and what an engine computed */
-	double beside;			/* the other elements of the output, which are right */
+	double right, other;		/* the expected and the computed element */
+	double beside;			/* all other elements, which are computed exactly */
 	bool is_equal;
 } cases[] = {
-	/* float32: the tolerance is relative and absolute, and errors of sums may be larger. */
+	/* float32: the tolerance is relative and absolute, and grows with the largest element. */
 	{ F32, 1e-5f, 1, false, 1, 1.00001, 0, true }, { F32, 1e-5f, 1, false, 1, 1.00003, 0, false },
 	{ F32, 1e-5f, 1, false, 0, 0.9e-5, 0, true }, { F32, 1e-5f, 1, false, 0, 1.01e-5, 0, false },
 	{ F32, 1e-5f, 1, false, 100, 100.00103, 0, true }, { F32, 1e-5f, 1, false, 100, 100.0012, 0, false },
 	{ F32, 1e-5f, 1, false, 1, 1.00004, -100, true }, { F32, 1e-5f, 1, false, 1, 1.00006, -100, false },
 	{ F32, 1e-3f, 1, false, 1, 1.0019, 0, true }, { F32, 1e-3f, 1, false, 1, 0.9979, 0, false },
-	/* float16, also if a relaxed model permits it: less exact, unless it is rounded only once. */
+	/*
+	 * float16 and relaxed float32 have the tolerance 2e-2, or less if float16 is rounded once.
+	 */
 	{ F16, 1e-5f, 1, false, 1, 1.0015, 9, true }, { F16, 1e-5f, 1, false, 1, 1.0025, 9, false },
 	{ F16, 1e-3f, 1, false, 1, 1.19, 9, true }, { F16, 1e-3f, 1, false, 1, 1.21, 9, false },
 	{ F16, 2e-5f, 2, false, 1, 1.19, 9, true }, { F32, 2e-2f, 1, true, 1, 1.19, 9, true },
 	{ F32, 1e-5f, 1, true, 1, 1.21, 9, false }, { F32, 1e-3f, 1, false, 1, 1.19, 9, false },
-	/* The largest number counts as infinity, but no other number does. */
+	/* The largest finite number of a type is accepted for infinity; no other number is. */
 	{ F32, 1e-3f, 1, false, INFINITY, (double)FLT_MAX, 0, true },
 	{ F32, 1e-3f, 1, false, -INFINITY, -(double)FLT_MAX, 0, true },
 	{ F32, 1e-3f, 1, false, -INFINITY, (double)FLT_MAX, 0, false },
@@ -209,7 +214,7 @@ static const struct {
 	{ F32, 1e-3f, 1, false, 1, INFINITY, 0, false }, { F32, 1e-5f, 1, false, 1, 2, INFINITY, false },
 	{ F32, 1e-3f, 1, false, NAN, NAN, 0, true }, { F32, 1e-3f, 1, false, NAN, 1, 0, false },
 	{ F32, 1e-3f, 1, false, 1, NAN, 0, false },
-	/* Quantised numbers have a signed or unsigned value of 8 or 16 bits. */
+	/* The type says whether a number of 8 or 16 bits is signed. */
 	{ U8, 1e-3f, 2, false, 127, 129, 0, true }, { U8, 1e-3f, 2, false, 127, 130, 0, false },
 	{ U8, 1e-3f, 2, false, 0, 255, 0, false }, { S8, 1e-3f, 2, false, -1, 1, 0, true },
 	{ S8, 1e-3f, 2, false, -1, 2, 0, false }, { S8, 1e-3f, 2, false, -128, 127, 0, false },
@@ -241,7 +246,7 @@ static void store(int32_t type, void *data, uint32_t i, double number)
 	}
 }
 
-/* Checks a case in which the element `at` of three is other than the right one. */
+/* Checks case `i` with three elements: element `at` has the case's right and computed value. */
 static void check_equals(struct vector *v, size_t i, uint32_t at)
 {
 	const int32_t type = cases[i].type;

@@ -63,8 +63,8 @@ static int tear_down(void **unused)
 }
 
 /*
- * The engine's GPU stays open until the process ends. Only memory that LeakSanitizer does not read
- * has the addresses of some of the driver's blocks then.
+ * The engine's GPU stays open until the process ends. LeakSanitizer would report some blocks of the
+ * GPU's driver as leaks, because it does not read the memory that has the blocks' addresses.
  */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
@@ -151,7 +151,7 @@ enum nn_status __wrap_nna_engine_store_put(const void *key, size_t key_size, con
 /* ---- A client's memory ---- */
 
 static struct {
-	/* the client's memory; if `base` is NULL, arguments are copies of images */
+	/* the client's memory; if `base` is NULL, no argument is in this memory */
 	struct nna_engine_region region;
 	int file;				/* dma-buf of the region, or -1 */
 } client = { .file = -1 };
@@ -1769,7 +1769,7 @@ static void test_domains_fail(void **unused)
 	} while (layer->is_reached);
 	assert_true(calls > 10);
 	assert_memory_equal(a.outputs[0].data, a.inputs[0].data, a.outputs[0].length);
-	/* If the wait for a copy fails (its tenth call), the engine waits for the whole GPU. */
+	/* A copy's tenth call waits. If this call fails, the engine waits for the whole GPU. */
 	waits = layer->waits;
 	fail_after(VK_ERROR_OUT_OF_DEVICE_MEMORY, 9);
 	assert_int_not_equal(write_domain(buffer, a.inputs[0].data, 4), NN_OK);

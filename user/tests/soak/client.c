@@ -41,13 +41,13 @@
 #include "tests/soak/soak.h"
 
 #define ALIGN		64
-#define MODELS		4	/* number of models prepared until a client closes the device */
+#define MODELS		4	/* number of models prepared on each opened device */
 #define MOST		400	/* maximum number of executions of one model */
 #define RATIOS		7	/* number of elements in the extension's model */
 #define KEPT		40	/* number of graphs that a caching client uses repeatedly */
 /*
- * The number of bytes by which a client's heap may exceed the heap's size after the client's second
- * life.
+ * The number of bytes by which a client's heap may grow after the client has closed the device for
+ * the second time.
  */
 #define HEAP_SLACK	((size_t)256 << 10)
 
@@ -574,7 +574,10 @@ static bool do_job(void)
 	return done;
 }
 
-/* Checks that after each life this process has the same resources as after its second life. */
+/*
+ * Called after each close of the device. Checks that this process has no more open files and no
+ * more heap than after the second close.
+ */
 static void check_self(void)
 {
 	static int lives, fds;

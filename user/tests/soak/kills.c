@@ -33,7 +33,7 @@ static const struct {
 static struct kills_options options;
 static unsigned int kills[PARTS], early_kills, gave_up;
 static uint64_t next_kill;		/* time of the next kill of a keeper, worker or client */
-/* Number of executions at the time of the last kill; this number is used if options.wanted is 0. */
+/* Number of executions at the time of the last kill, if options.wanted is 0. */
 static unsigned long long had_executed;
 
 /* The engine. */

@@ -24,7 +24,7 @@
  * rounds.
  */
 #define LEAST_ROUNDS	6
-/* Number of 10 ms periods after which clients that end without progress count as stuck. */
+/* Number of 10 ms periods without progress after which a client that must end counts as stuck. */
 #define PATIENCE	12000
 /*
  * A client is stuck if it has executed nothing while the other clients have prepared OTHERS_MODELS

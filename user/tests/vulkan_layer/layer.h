@@ -21,7 +21,7 @@ struct test_layer {
 	bool is_gone;			/* true: no GPU is found */
 	bool is_incoherent;		/* true: next opened GPUs have incoherent memory */
 	size_t loaded;			/* initial size of the last pipeline cache in bytes */
-	/* if header_size is not 0, pipeline caches consist of so many bytes of `header` */
+	/* if header_size is not 0, a pipeline cache is the first header_size bytes of `header` */
 	VkPipelineCacheHeaderVersionOne header;
 	size_t header_size;
 	uint32_t submissions;		/* number of submissions to queues so far; atomic */
