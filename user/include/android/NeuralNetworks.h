@@ -74,8 +74,8 @@ int ANeuralNetworksMemory_createFromFd(size_t size, int protect, int fd, size_t 
 /*
  * Makes a memory from a hardware buffer, and holds a reference to the buffer. A buffer of the
  * format BLOB consists of bytes, like any memory. A buffer of any format except BLOB is an image.
- * An argument uses a whole image, with offset and length 0; the argument's value is the image's
- * rows without padding. A buffer that is an image cannot be a constant, and cannot be copied.
+ * An argument that is an image has offset and length 0, and its value is all rows of the image
+ * without padding. A buffer that is an image cannot be a constant, and cannot be copied.
  */
 int ANeuralNetworksMemory_createFromAHardwareBuffer(const AHardwareBuffer *ahwb,
 						    ANeuralNetworksMemory **memory);
@@ -84,8 +84,8 @@ int ANeuralNetworksMemory_createFromAHardwareBuffer(const AHardwareBuffer *ahwb,
  * Makes a memory for the roles of a finished description, on the device and in the layout that suit
  * these roles. The memory has no contents until an execution or ANeuralNetworksMemory_copy() writes
  * it. Returns OP_FAILED if the roles leave the size of the memory unknown. No process maps memory
- * that is made from a description. If the application reads or writes the values after each
- * execution, memory of ANeuralNetworksMemory_createFromFd() avoids a copy.
+ * that is made from a description. For values that the application reads or writes after each
+ * execution, prefer ANeuralNetworksMemory_createFromFd(), which avoids a copy.
  */
 int ANeuralNetworksMemory_createFromDesc(const ANeuralNetworksMemoryDesc *desc,
 					 ANeuralNetworksMemory **memory);
@@ -234,9 +234,9 @@ int ANeuralNetworksCompilation_setTimeout(ANeuralNetworksCompilation *compilatio
 int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation);
 
 /*
- * Return the alignment of an input's or output's address, or the padding of its length, that makes
- * access fastest. Alignments and paddings are in bytes and powers of two. BAD_DATA: the model has
- * no input or output `index`.
+ * Return the alignment of an argument's address, or the padding of an argument's length, with which
+ * the device accesses the argument fastest. An alignment or a padding is a power of two, in bytes.
+ * BAD_DATA: the model has no input or output `index`.
  */
 int ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput(
 	const ANeuralNetworksCompilation *compilation, uint32_t index, uint32_t *alignment);
@@ -259,9 +259,9 @@ void ANeuralNetworksExecution_free(ANeuralNetworksExecution *execution);
  * Set an argument; `index` is the argument's position in the inputs or outputs that
  * ANeuralNetworksModel_identifyInputsAndOutputs() set. Each argument can be set once. If `type` is
  * NULL, the model's type is used; otherwise `type` completes the dimensions that the model left
- * unknown. A NULL buffer with length 0 omits the argument. Memory made from a description is used
- * whole, with offset and length 0. BAD_DATA: the argument's shape or length does not fit the
- * model's operand, or the argument exceeds the memory.
+ * unknown. A NULL buffer with length 0 omits the argument. If an argument is a memory made from a
+ * description, its offset and length are 0. BAD_DATA: the argument's shape or length does not fit
+ * the model's operand, or the argument exceeds the memory.
  */
 int ANeuralNetworksExecution_setInput(ANeuralNetworksExecution *execution, int32_t index,
 				      const ANeuralNetworksOperandType *type, const void *buffer,
@@ -315,8 +315,8 @@ int ANeuralNetworksExecution_enableInputAndOutputPadding(ANeuralNetworksExecutio
  * With startComputeWithDependencies(), the execution starts once all `dependencies` have ended.
  * With startComputeWithDependencies(), the execution may take `duration` ns after its start (0: no
  * limit), and the shapes of its outputs must be known. An execution runs only once, unless it is
- * reusable. An execution with an argument that is not set returns BAD_DATA. After
- * OUTPUT_INSUFFICIENT_SIZE the application can read the shapes of the outputs.
+ * reusable. If an argument was not set, the call returns BAD_DATA. After OUTPUT_INSUFFICIENT_SIZE
+ * the application can read the shapes of the outputs.
  */
 int ANeuralNetworksExecution_compute(ANeuralNetworksExecution *execution);
 int ANeuralNetworksExecution_startCompute(ANeuralNetworksExecution *execution,

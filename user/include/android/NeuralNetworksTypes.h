@@ -149,8 +149,8 @@ typedef enum {
 	ANEURALNETWORKS_RESIZE_NEAREST_NEIGHBOR = 94,
 	/* Feature level 4 */
 	ANEURALNETWORKS_QUANTIZED_LSTM = 95,
-	ANEURALNETWORKS_IF = 96,			/* runs one of two models, by a condition */
-	ANEURALNETWORKS_WHILE = 97,			/* repeats a model, by a condition */
+	ANEURALNETWORKS_IF = 96,			/* runs one of two models */
+	ANEURALNETWORKS_WHILE = 97,			/* runs a model while a condition is true */
 	ANEURALNETWORKS_ELU = 98,
 	ANEURALNETWORKS_HARD_SWISH = 99,
 	ANEURALNETWORKS_FILL = 100,

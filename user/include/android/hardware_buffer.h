@@ -48,7 +48,7 @@ enum AHardwareBuffer_Format {
 	AHARDWAREBUFFER_FORMAT_D32_FLOAT = 0x33,
 	AHARDWAREBUFFER_FORMAT_D32_FLOAT_S8_UINT = 0x34,
 	AHARDWAREBUFFER_FORMAT_S8_UINT = 0x35,
-	AHARDWAREBUFFER_FORMAT_YCbCr_P010 = 0x36,	/* 10 bits, in the high bits of uint16 */
+	AHARDWAREBUFFER_FORMAT_YCbCr_P010 = 0x36,	/* uint16 with 10 bits, low bits 0 */
 	AHARDWAREBUFFER_FORMAT_R8_UNORM = 0x38,
 	AHARDWAREBUFFER_FORMAT_R16_UINT = 0x39,
 	AHARDWAREBUFFER_FORMAT_R16G16_UINT = 0x3a,
@@ -116,8 +116,8 @@ int AHardwareBuffer_isSupported(const AHardwareBuffer_Desc *desc);
 /*
  * Begins an access of the CPU, which AHardwareBuffer_unlock() must end. Waits for other drivers'
  * fences and for `fence` (-1: none), and closes `fence`. `usage` is CPU_READ, CPU_WRITE or both.
- * The returned address is the start of the whole buffer, not the start of `rect` (NULL: all).
- * AHardwareBuffer_lockPlanes() returns the addresses of Y, Cb and Cr of an image with several
+ * The returned address is the start of the whole buffer, even if `rect` is only a part of it (NULL:
+ * all). AHardwareBuffer_lockPlanes() returns the addresses of Y, Cb and Cr of an image with several
  * planes.
  */
 int AHardwareBuffer_lock(AHardwareBuffer *buffer, uint64_t usage, int32_t fence, const ARect *rect,
@@ -129,7 +129,8 @@ int AHardwareBuffer_lockPlanes(AHardwareBuffer *buffer, uint64_t usage, int32_t 
 			       const ARect *rect, AHardwareBuffer_Planes *outPlanes);
 
 /*
- * Ends an access of the CPU before the function returns. Sets *fence to -1, unless `fence` is NULL.
+ * Ends an access of the CPU; the access has ended when AHardwareBuffer_unlock() returns. Sets
+ * *fence to -1, unless `fence` is NULL.
  */
 int AHardwareBuffer_unlock(AHardwareBuffer *buffer, int32_t *fence);
 

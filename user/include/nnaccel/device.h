@@ -44,7 +44,7 @@ struct nn_device_info {
 	uint32_t type;			/* enum nn_device_type */
 	uint32_t feature_level;		/* NNAPI feature level, as 1 to 8 */
 	uint32_t model_cache_files;	/* at most 32 */
-	uint32_t data_cache_files;	/* at most 32; no caching if both file counts are 0 */
+	uint32_t data_cache_files;	/* at most 32; if both numbers are 0, no caching */
 	struct nn_performance relaxed_scalar;
 	struct nn_performance relaxed_tensor;
 	struct nn_performance if_performance;

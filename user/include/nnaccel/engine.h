@@ -40,7 +40,7 @@ struct nna_engine_preparation {
 	uint32_t priority;	/* priority of the model's executions: 0 low, 1 medium, 2 high */
 	bool may_be_put_off;		/* compiling may be deferred to the first execution */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
-	const struct nn_attributes *attributes;	/* may be NULL; valid until the model's release */
+	const struct nn_attributes *attributes;	/* may be NULL; valid until `release` */
 	uint64_t reserved[2];		/* private; for nna_engine_progress() */
 };
 
@@ -79,8 +79,8 @@ struct nna_engine_part {
  * The saved form of a prepared model, with a part for each cache file of the engine. The model
  * parts hold everything that controls an execution. The library stores the hash of the model parts
  * durably, and calls `load` only with model parts that have this hash. The data parts hold values
- * that the owner of the cache files may change. Any part of an image except the first may be empty.
- * If all parts of an image are empty, the model cannot be saved yet.
+ * that the owner of the cache files may change. Any part except the first may be empty. If all
+ * parts are empty, the model cannot be saved yet.
  */
 struct nna_engine_image {
 	struct nna_engine_part model[NNA_ENGINE_MAX_CACHE_FILES];	/* the engine's memory */
@@ -136,8 +136,8 @@ struct nna_engine_region {
 /*
  * An engine's own executor of bursts, which itself keeps a client's memory mapped, like the HAL's
  * IBurstExecutorWithCache. Without an executor of the engine, the library keeps clients' memory
- * mapped and executes the prepared model. Calls for one executor do not overlap, except that
- * `remove` may overlap with any other call except `execute`.
+ * mapped and executes the prepared model. Only one function of an executor runs at a time, but
+ * `remove` may also run during any other function than `execute`.
  */
 struct nna_engine_burst {
 	uint32_t size;			/* sizeof(struct nna_engine_burst) */
@@ -257,9 +257,9 @@ enum nna_engine_clients {
 	 */
 	NNA_ENGINE_CLIENTS_PROCESSES = 1,
 	/*
-	 * Threads of the engine's process serve clients. Threads suit engines that access hardware
-	 * and withstand any client's input. The library calls the engine's functions for several
-	 * clients at the same time.
+	 * Threads of the engine's process serve clients. Threads are for engines that access
+	 * hardware and that no input of a client can crash. The library calls the engine's
+	 * functions for several clients at the same time.
 	 */
 	NNA_ENGINE_CLIENTS_THREADS = 2,
 };
@@ -336,12 +336,12 @@ struct nna_engine {
 	/* ---- executions: synchronous, fenced, by io_uring and in bursts ---- */
 
 	/*
-	 * Checks the arguments against the model and computes the outputs. With NN_OK and
-	 * NN_OUTPUT_INSUFFICIENT_SIZE, `execute` sets shapes_known and fills arguments->shapes;
-	 * each shape says whether the output was large enough. If the deadline has passed,
-	 * `execute` returns NN_MISSED_DEADLINE_TRANSIENT. The engine may set arguments->device_ns,
-	 * and should do so if arguments->measure is set. If the engine leaves device_ns at 0, the
-	 * library measures the execution.
+	 * Checks the arguments against the model and computes the outputs. If `execute` returns
+	 * NN_OK or NN_OUTPUT_INSUFFICIENT_SIZE, it has set shapes_known and filled in
+	 * arguments->shapes; each shape says whether the output's memory was large enough. If the
+	 * deadline has passed, `execute` returns NN_MISSED_DEADLINE_TRANSIENT. The engine may set
+	 * arguments->device_ns, and should do so if arguments->measure is set. If the engine leaves
+	 * device_ns at 0, the library measures the execution.
 	 *
 	 * Each status except NNA_ENGINE_DEFERRED ends the execution. Everything that `arguments`
 	 * points to stays valid until the execution's end.
@@ -375,10 +375,10 @@ struct nna_engine {
 	/*
 	 * Prepares a model from its saved parts: a model part for each model cache file, and a data
 	 * part for each data cache file. The memory of each model part comes from malloc() and
-	 * belongs to the engine, which must free this memory even if load() fails. The model parts
-	 * have the bytes that this engine saved. Memory of data parts is read-only, outlives
-	 * *prepared, and other processes may change it at any time. Returns NN_GENERAL_FAILURE if
-	 * the parts do not belong to one saved model.
+	 * belongs to the engine, which must free this memory even if load() fails. The library
+	 * ensures that the model parts are unchanged since this engine saved them. Memory of data
+	 * parts is read-only, outlives *prepared, and other processes may change it at any time.
+	 * Returns NN_GENERAL_FAILURE if the parts do not belong to one saved model.
 	 */
 	enum nn_status (*load)(const struct nna_engine *engine, const struct nna_engine_part *model,
 			       const struct nna_engine_part *data,
@@ -394,9 +394,9 @@ struct nna_engine {
 	/* ---- the process ---- */
 
 	/*
-	 * Called once in each process that serves clients; may be NULL. When `start` is called, a
-	 * process for one client is already sandboxed, except for the filter of system calls. The
-	 * engine starts its threads in `start`.
+	 * Called once in each process that serves clients; may be NULL. A process for one client
+	 * calls `start` in its sandbox, but before it loads the filter of system calls. The engine
+	 * starts its threads in `start`.
 	 */
 	bool (*start)(const struct nna_engine *engine);
 	/* Loads a plug-in, which is a file in the folder of extensions; may be NULL. */
@@ -432,18 +432,19 @@ struct nna_engine {
 	 */
 	const struct nna_engine_file *const *files;
 	/*
-	 * takes_device_memory says that clients may use memory that no CPU maps. If
-	 * takes_device_memory is true, threads must serve clients, or processes with
-	 * NNA_ENGINE_MAY_USE_DRIVERS. An argument's address in device memory is only for
-	 * nna_engine_region_of() and nna_engine_region_file(); an access to the address faults.
-	 * Before `execute` accesses a region, it must check the region's is_device_memory.
+	 * takes_device_memory says that clients may use memory that no CPU maps.
+	 * takes_device_memory requires that threads serve the clients, or processes with
+	 * NNA_ENGINE_MAY_USE_DRIVERS. The address of an argument in device memory may only be
+	 * passed to nna_engine_region_of() and nna_engine_region_file(); reading or writing at the
+	 * address faults. Before `execute` accesses a region, it must check the region's
+	 * is_device_memory.
 	 */
 	bool takes_device_memory;
 	/*
 	 * The numbers of model files and of data files in a client's cache entry, up to
 	 * NNA_ENGINE_MAX_CACHE_FILES each. If model_cache_files and data_cache_files are both 0, a
-	 * cache entry has one model file and one data file. The hash of a cache entry without model
-	 * files is the hash of the data files.
+	 * cache entry has one model file and one data file. If a cache entry has no model files,
+	 * the library verifies the hash of the data files.
 	 */
 	uint32_t model_cache_files;
 	uint32_t data_cache_files;
@@ -452,12 +453,11 @@ struct nna_engine {
 
 	/*
 	 * only_devices says that only devices access the memory of arguments and buffers, by
-	 * nna_engine_region_file(). With only_devices the kernel moves no bytes of arguments and
-	 * buffers between CPU and devices (NNACCEL_ATTACH_DEVICES). With only_devices, `execute`
-	 * and the functions of `buffers` must not touch clients' memory, except between two
-	 * DMA_BUF_IOCTL_SYNC on the memory's file of nna_engine_region_file(). The CPU copies
-	 * images whose rows have gaps. With only_devices, the CPU's copies of images may be wrong
-	 * on devices that are not coherent.
+	 * nna_engine_region_file(). With only_devices the kernel does not prepare this memory for
+	 * CPU access (NNACCEL_ATTACH_DEVICES). Before and after `execute` or a function of
+	 * `buffers` accesses clients' memory by the CPU, it must call DMA_BUF_IOCTL_SYNC on the
+	 * file from nna_engine_region_file(). The library copies images whose rows have gaps by the
+	 * CPU, and these copies may be wrong if the device is not coherent.
 	 */
 	bool only_devices;
 	/*
@@ -476,10 +476,10 @@ struct nna_engine {
 	/* Permissions of clients' processes: a set of enum nna_engine_permission, or 0 for none. */
 	uint32_t permissions;
 	/*
-	 * With takes_fences, the library calls `execute` without a wait for the hardware's fences
-	 * that the execution depends on (NNACCEL_ATTACH_FENCES), so one device can wait for another
-	 * device. `execute` gets the fences from nna_engine_dependencies(), and the engine or its
-	 * device waits for the fences. The use of takes_fences needs only_devices and, in clients'
+	 * With takes_fences, the library calls `execute` before the hardware's fences on which the
+	 * execution depends have signalled (NNACCEL_ATTACH_FENCES), so that one device can wait for
+	 * another device. `execute` gets the fences from nna_engine_dependencies(), and the engine
+	 * or its device waits for the fences. takes_fences requires only_devices and, in clients'
 	 * processes, NNA_ENGINE_MAY_USE_DRIVERS. For processes without NNA_ENGINE_MAY_USE_DRIVERS
 	 * the kernel waits for the fences.
 	 */
@@ -569,9 +569,9 @@ int nna_engine_file_at(uint32_t index);
  * the engine, so the caller may hold locks. After nna_engine_end() the engine must not touch the
  * execution's arguments.
  *
- * A deferred execution occupies no thread of the library. A client has up to 256 deferred
- * executions at a time (the module's max_commands), and one more in each burst. An execution that
- * the engine never ends counts as a call of `execute` that does not return.
+ * A deferred execution occupies no thread of the library. A client may have up to 256 deferred
+ * executions at a time (the module's max_commands), and one more in each of its bursts. An
+ * execution that the engine never ends counts as a call of `execute` that does not return.
  *
  * NN_INVALID_ARGUMENT: the execution has ended already, or the status is NNA_ENGINE_DEFERRED. On
  * NN_INVALID_ARGUMENT nna_engine_end() changes nothing, and the log has the reason.
@@ -582,8 +582,8 @@ enum nn_status nna_engine_end(struct nna_engine_execution *execution, enum nn_st
 /*
  * Returns a file that becomes readable (POLLIN) when the client is gone or has lost its session.
  * The engine polls this file while its hardware executes. The library owns the returned file.
- * Returns -1 after the execution's end, or if a process serves the client, because that process is
- * killed when the client is gone.
+ * Returns -1 after the execution's end. Also returns -1 in a process that serves one client,
+ * because the process is killed when the client is gone.
  */
 int nna_engine_gone_file(struct nna_engine_execution *execution);
 
@@ -600,9 +600,9 @@ int nna_engine_region_file(struct nna_engine_execution *execution, const void *d
  * Makes an execution end when the fence of any driver's sync_file signals, with the fence's result.
  * After nna_engine_end_with_fence() the engine must still call nna_engine_end() with NN_OK, after
  * it has set the outputs' shapes. On success the library owns the sync_file, and the fence's driver
- * enforces the deadlines. Returns false if the engine itself has to wait for the fence. The engine
- * itself has to wait in a burst, before the library copies an image, if sync_file is negative, or
- * in a process without NNA_ENGINE_MAY_USE_DRIVERS.
+ * enforces the deadlines. Returns false if the engine itself has to wait for the fence: in a burst,
+ * if the library copies an image for the execution, if sync_file is negative, or in a process
+ * without NNA_ENGINE_MAY_USE_DRIVERS.
  */
 bool nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_file);
 
@@ -612,10 +612,10 @@ bool nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_
  * The function sets *sync_file to -1 in bursts, without takes_fences, and if the execution has no
  * fence to wait for. The caller closes the sync_file.
  *
- * The engine must not touch the execution's memory before the sync_file signals. The engine must
- * end the execution after the sync_file has signalled, or by a fence that signals after the
- * sync_file. The engine stops waiting at the execution's deadline. The kernel ends the execution
- * with an error if a fence that the client named has failed. Returns false with errno on failure.
+ * The engine must not touch the execution's memory before the sync_file signals. The execution must
+ * not end before the sync_file has signalled, also if a fence of the engine ends the execution. The
+ * engine must stop waiting at the execution's deadline. The kernel ends the execution with an error
+ * if a fence that the client named has failed. Returns false with errno on failure.
  */
 bool nna_engine_dependencies(struct nna_engine_execution *execution, int *sync_file);
 

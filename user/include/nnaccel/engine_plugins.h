@@ -106,9 +106,9 @@ struct nna_engine_plugin_run {
 /*
  * Fills in all fields of *to from the model's operand *from, except the value. The filled structure
  * points to arrays of the model. Before a run, the engine sets value, value_size, and the known
- * rank and dimensions of *to. The engine aligns the value to the largest power of two that divides
- * the element size. Scalars and the tensors of descriptor->value_inputs must lie in memory that the
- * client cannot write during the run.
+ * rank and dimensions of *to. The engine must align the value to the largest power of two that
+ * divides the element size. Scalars and the tensors of descriptor->value_inputs must lie in memory
+ * that the client cannot write during the run.
  */
 void nna_engine_plugin_operand(const struct nn_operand *from, struct nnx_operand *to);
 

@@ -18,9 +18,9 @@
  * own struct nnx_call.
  *
  * The present version of this interface is NNX_ABI_VERSION. An engine loads plug-ins that were
- * built for its own version or for an older version, and rejects newer plug-ins. Later versions add
- * fields only at the end of a structure; the field `size` is the structure's size in the caller's
- * version.
+ * built for the engine's version of this interface or for an older version, and rejects newer
+ * plug-ins. Later versions add fields only at the end of a structure; the field `size` is the
+ * structure's size in the caller's version.
  *
  *	Version 1 is the first version.
  *	Version 2 adds attributes to nnx_extension and nnx_call.
@@ -83,10 +83,10 @@ struct nnx_operand {
 	int32_t type;
 	uint32_t flags;
 	uint32_t element_size;		/* in bytes; 0 if the type has no fixed size (OEM scalar) */
-	uint32_t rank;			/* 0: scalar, or in check a tensor of unknown rank */
+	uint32_t rank;			/* 0: a scalar; in check() also a tensor of unknown rank */
 	/*
-	 * A dimension of 0 means unknown in check and compile, and zero elements in shape and
-	 * execute.
+	 * In check() and compile() a dimension of 0 is unknown; in shape() and execute() it means
+	 * that the tensor has no elements.
 	 */
 	uint32_t dims[NNX_MAX_RANK];
 	float scale;			/* quantisation scale of NNAPI types */
@@ -182,7 +182,7 @@ struct nnx_operation {
 	uint16_t flags;
 	uint32_t reserved;		/* 0 */
 	const char *name;		/* for messages: "FIBONACCI" */
-	/* Bit sets of inputs and outputs: bit i stands for input or output i; at most 64. */
+	/* Bit sets of the first 64 inputs or outputs: bit i stands for input or output i. */
 	uint64_t omissible_inputs;	/* bits of the inputs that may be omitted */
 	uint64_t omissible_outputs;
 	/* input tensors whose values determine addresses or shapes */
@@ -196,14 +196,14 @@ struct nnx_operation {
 
 	/*
 	 * Computes the shapes of outputs (and scale, zero_point) from the shapes of inputs. During
-	 * shape, only scalars and the inputs in value_inputs have values. On entry, outputs have
-	 * the shapes that the model declares, with 0 for unknown dimensions. The function must not
-	 * change a dimension that the model declares.
+	 * a call of shape(), only scalars and the inputs in value_inputs have values. On entry,
+	 * outputs have the shapes that the model declares, with 0 for unknown dimensions. The
+	 * function must not change a dimension that the model declares.
 	 */
 	enum nnx_status (*shape)(struct nnx_call *call);
 
 	/*
-	 * Prepares an operation of one model; the pointer compile may be NULL. During compile, only
+	 * Prepares an operation of one model; may be NULL. During a call of compile(), only
 	 * constant inputs have values. The functions shape and execute receive *state, and
 	 * release() frees *state. Either compile and release are both set, or both are NULL. If
 	 * compile fails, the engine does not call release().

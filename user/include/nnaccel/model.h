@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The structures that describe a model in memory. A model can be encoded into a flat wire format.
- * Code that receives a model after nn_model_check() can trust the model. The structures follow the
- * structure Model of the NN HAL 1.3.
+ * After nn_model_check() has accepted a model, other functions need not check the model again. The
+ * structures follow the structure Model of the NN HAL 1.3.
  */
 #ifndef NNACCEL_MODEL_H
 #define NNACCEL_MODEL_H

@@ -12,8 +12,8 @@
  *
  * A later version may add fields to a structure whose first field is `size`. Before a call, the
  * caller sets `size` to the size of the structure. A call returns NN_INVALID_ARGUMENT for a size
- * that no release had, or if fields that only a newer library knows are not 0. Structures without
- * `size` never change.
+ * that no release had, or if a field that this library's version does not have is not 0. Structures
+ * without `size` never change.
  */
 #ifndef NNACCEL_NNACCEL_H
 #define NNACCEL_NNACCEL_H
@@ -102,8 +102,8 @@ enum nna_device_status nna_device_status(struct nna_device *device);
 
 /*
  * IDevice::getCapabilities_1_3, getVersionString, getType, getNumberOfCacheFilesNeeded: asks the
- * engine, and caches the answer as long as the same worker serves the device. While the device has
- * no engine, returns the last cached answer.
+ * engine, and caches the answer until another worker serves this client. While the device has no
+ * engine, returns the last cached answer.
  */
 enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_info *info,
 				   struct nn_error *err);
@@ -202,8 +202,8 @@ enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, in
 /*
  * Maps memory of nna_memory_alloc() into this process. The first call makes the mapping, later
  * calls return the same mapping, and freeing the memory removes the mapping. Returns NULL with the
- * reason in err if the memory cannot be mapped. Callers map imported memory from its file, because
- * the library does not keep the file open.
+ * reason in err if the memory cannot be mapped. Returns NULL for imported memory, whose file the
+ * library does not keep open; callers map the file themselves.
  */
 void *nna_memory_map(struct nna_memory *memory, struct nn_error *err);
 
@@ -238,8 +238,8 @@ enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model
  * An entry of the compilation cache: the HAL's modelCache and dataCache handles and token. The
  * cache files belong to the caller and are open for reading and writing. While the library reads or
  * writes the files, it holds OFD locks on the files, with its own open file descriptions. A model
- * loaded from data files keeps these files locked for reading. If a program locks the files before
- * a write, the program cannot change the data files of a loaded model.
+ * loaded from data files keeps these files locked for reading. A program that locks the files
+ * before it writes therefore cannot change the data files of a loaded model.
  *
  * Each combination of a model, its constants and a preference must have its own token. The engine
  * does not compare models: for a token, the engine loads the model that was saved under the token.
@@ -392,7 +392,7 @@ enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 /* An input or output of a request, like the HAL's RequestArgument. */
 struct nna_argument {
 	bool has_no_value;
-	/* index into the request's memories followed by its tokens */
+	/* index of a memory, or num_memories + index of a token */
 	uint32_t pool;
 	uint64_t offset;		/* offset in bytes; 0 for a buffer */
 	uint64_t length;		/* length in bytes; 0 for a buffer */
@@ -491,19 +491,19 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
  * nna_execute_fenced(), but only once with a duplicate of this fd. The times in `launched` begin at
  * the call of nna_execute_fenced(), and the times in `fenced` begin at the end of the last
  * dependency. A time that was not measured is NNA_TIME_NONE; `launched` and `fenced` may be NULL.
- * Returns NN_GENERAL_FAILURE if the execution has not ended yet or a file that it waited for
- * signalled an error, and NN_INVALID_ARGUMENT if the fd is not the fence of an execution of this
- * device.
+ * Returns NN_GENERAL_FAILURE if the execution has not ended yet, or if a file that it waited for
+ * signalled an error. Returns NN_INVALID_ARGUMENT if the fd is not the fence of an execution of
+ * this device.
  */
 enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 				  struct nna_timing *launched, struct nna_timing *fenced,
 				  struct nn_error *err);
 
 /*
- * The syncFence of IPreparedModel::executeFenced: a sync_file of the hardware's fence at the end of
- * an execution, for other drivers to wait on. The caller closes the sync_file.
- * The function nna_fence_get_sync_file() waits until the engine has passed the execution to the
- * hardware. Returns NN_GENERAL_FAILURE if the engine ends the execution without a fence. Returns
+ * Gets the syncFence of IPreparedModel::executeFenced: a sync_file for other drivers, which signals
+ * when the hardware has finished the execution. The caller closes the sync_file. The function
+ * nna_fence_get_sync_file() waits until the engine has passed the execution to the hardware.
+ * Returns NN_GENERAL_FAILURE if the engine ends the execution without a fence. Returns
  * NN_GENERAL_FAILURE immediately if the execution uses memory that a CPU accesses, or waits for a
  * dependency. Returns NN_INVALID_ARGUMENT if the parameter `fence` is no fence of this device.
  */
