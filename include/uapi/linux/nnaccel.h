@@ -5,8 +5,8 @@
  * The interface consists of the ioctls of five kinds of file:
  *
  * - a device, /dev/nnaccel, /dev/nnaccel1 and so on. Each open of a device
- *   makes a *context*, which belongs to the opener's address space. A forked child, or a process
- *   that was passed the context's file, gets EACCES.
+ *   makes a *context*, which belongs to the opener's address space. All ioctls of a context return
+ *   EACCES to processes with another address space, such as a forked child.
  *
  * - /dev/nnaccel-engine: the *engine node*. The broker of each engine opens the engine node and
  *   registers the engine under a name, which makes the engine a device. The broker is notified of
@@ -328,12 +328,12 @@ struct nnaccel_plane {
  * the dma-buf, the new pool shares the memory of the exported pool. Each import makes a new pool.
  *
  * With NNACCEL_IMPORT_DEVICE only the engine's device accesses the dma-buf, which
- * need not support mmap(). The exporter of an imported pool with NNACCEL_IMPORT_DEVICE is not
- * notified of CPU accesses. Arguments of executions and slots of bursts may name a pool that was
- * imported with NNACCEL_IMPORT_DEVICE. A call returns EOPNOTSUPP if a model's constants or wire
- * form, a part of a saved model or NNACCEL_WORK_BUFFER_COPY names a pool that only devices can
- * access. The import returns EOPNOTSUPP if the engine did not register with
- * NNACCEL_ENGINE_DEVICE_POOLS.
+ * need not support mmap(). The kernel never begins CPU accesses to a dma-buf that was imported with
+ * NNACCEL_IMPORT_DEVICE. Arguments of executions and slots of bursts may name a pool that was
+ * imported with NNACCEL_IMPORT_DEVICE. A pool that only devices can access cannot hold a model's
+ * constants or wire form, or a part of a saved model, and cannot be used by
+ * NNACCEL_WORK_BUFFER_COPY (EOPNOTSUPP). The import returns EOPNOTSUPP if the engine did not
+ * register with NNACCEL_ENGINE_DEVICE_POOLS.
  *
  * An argument of an execution uses a whole image, with offset and length 0. The data of an argument
  * that is an image are the rows of its planes, one plane after the other, without padding. A
@@ -610,9 +610,9 @@ struct nnaccel_cache_part {
  * @attributes: as for NNACCEL_WORK_PREPARE; must equal the attributes of the
  *	saved model
  *
- * Prepares a model as NNACCEL_WORK_PREPARE does, from saved parts. The engine copies
- * the model parts and must know their hash. The engine uses the data parts in place
- * and does not hash them. If a client changes data parts, only values of outputs can change.
+ * Prepares a model as NNACCEL_WORK_PREPARE does, from saved parts. The engine copies the model
+ * parts, and rejects copies whose hash the engine has not stored. The engine uses the data parts in
+ * place and does not hash them. If a client changes data parts, only values of outputs can change.
  *
  * Errors:
  * ENOENT: no such pool.
@@ -659,7 +659,7 @@ struct nnaccel_prepare_cached {
  *	The model parts come first in @parts. If no part has memory, only the sizes of the parts are
  *	requested
  * @sizes: __u64[num_model_parts + num_data_parts]: out: bytes of each part.
- *	The sizes are written only with NNACCEL_STATUS_NONE and
+ *	The array @sizes is written only if @out_status is NNACCEL_STATUS_NONE or
  *	NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE
  * @token: the token to save under
  * @message: char[message_size]: out: error message, terminated; or 0
@@ -789,9 +789,9 @@ struct nnaccel_shape {
  *
  * A buffer that is an input or an output of an execution must have the role of this input or output
  * of the model. In one execution a buffer may be several inputs, or one output. With
- * NNACCEL_STATUS_NONE an output buffer becomes initialised and gets a new size. If an execution was
- * queued for the engine and ends in any other way, its output buffers become uninitialised. A
- * buffer is in use until the execution ends, even if the caller no longer waits.
+ * NNACCEL_STATUS_NONE an output buffer becomes initialised and gets a new size. If an execution
+ * that was queued for the engine ends with an error or another status, its output buffers become
+ * uninitialised. A buffer is in use until the execution ends, even if the caller no longer waits.
  *
  * Errors:
  * ENOENT: no such model, pool or buffer.
@@ -934,9 +934,8 @@ struct nnaccel_buffer_alloc {
  * begun (EFAULT, EINTR, EIO, EPIPE, or a status), the buffer becomes uninitialised.
  *
  * A CPU access to a dma-buf begins and ends as for an execution. Before the access, the kernel
- * waits for other drivers' fences, without a time limit, and notifies the exporter. User memory is
- * accessed as by read() and write(): a mapping of a dma-buf at @data needs DMA_BUF_IOCTL_SYNC
- * around the ioctl.
+ * waits for other drivers' fences, without a time limit, and notifies the exporter. If @data is in
+ * a mapping of a dma-buf, the caller must call DMA_BUF_IOCTL_SYNC before and after the ioctl.
  *
  * Errors:
  * ENOENT: no such buffer, or no such pool.
@@ -1120,8 +1119,8 @@ enum nnaccel_state {
  * @out_fd: out: the submission's file if NNACCEL_SUBMIT_FILE is set, else -1
  * @__reserved: must be 0
  * @duration_ns: longest time from the end of the last dependency to the execution's end.
- *	A @duration_ns of 0 means no limit, and is mandatory for all kinds except EXECUTE. A
- *	deadline in @work applies as well as @duration_ns
+ *	A @duration_ns of 0 means no limit; all kinds except EXECUTE allow only 0. A deadline in
+ *	@work applies, too
  *
  * Copies the description of the work and submits the work. Without NNACCEL_SUBMIT_WAIT, the call
  * does not wait for the engine, for dependencies, or for fences of memory.
@@ -1402,9 +1401,12 @@ struct nnaccel_burst_status {
 /*
  * Bits of @waiting of struct nnaccel_ring_control: futexes on which the writer of the ring sleeps.
  */
-/* The writer sleeps on the sequence word of the next line to be read in the other ring. */
+/*
+ * The ring's writer waits for a packet, on the sequence word of the other ring's next line to be
+ * read.
+ */
 #define NNACCEL_WAIT_PACKET	(1 << 0)
-/* The writer sleeps on the word @consumed of the other ring. */
+/* The ring's writer waits for free lines, on the word @consumed of the other ring. */
 #define NNACCEL_WAIT_SPACE	(1 << 1)
 /* The worker sleeps on the doorbell: to wake it, add 1 to the doorbell, then wake its futex. */
 #define NNACCEL_WAIT_DOORBELL	(1 << 2)
@@ -1679,9 +1681,9 @@ enum nnaccel_device_type {
  * hardware, and the hardware's directory has a link to the device's directory. The link in the
  * hardware's directory has the device's name. When the hardware loses its driver or is removed, the
  * registration ends: the state is "absent", other calls on the file give ENODEV, and poll() reports
- * EPOLLHUP | EPOLLERR. With the registration, the engine's sessions end as described for
- * NNACCEL_ATTACH_SHARED, but their workers are not killed. The removal of the driver does not wait
- * for the broker or for workers.
+ * EPOLLHUP | EPOLLERR. When the registration ends, the module also ends the engine's sessions, as
+ * described for NNACCEL_ATTACH_SHARED, but does not kill their workers. The removal of the driver
+ * does not wait for the broker or for workers.
  *
  * Errors:
  * EINVAL: an unknown type or bus, a malformed name or version, or only one of the fields @bus
@@ -1800,7 +1802,7 @@ struct nnaccel_engine_session {
  * worker.
  *
  * Errors:
- * EINVAL: the list of @error does not have this value.
+ * EINVAL: @error is neither EUSERS nor EAGAIN.
  * ENOENT: no such context is offered, or the context is closed.
  * EBUSY: the context already has a session.
  */
@@ -1886,7 +1888,7 @@ struct nnaccel_engine_opener {
  * copies of buffers, by dma-bufs of NNACCEL_SESSION_GRANT_FD. The module waits for the fences of
  * executions' memory, but begins no CPU access: it does not sync mappings of devices, and notifies
  * no exporter. With NNACCEL_ATTACH_DEVICES, NNACCEL_SESSION_SYNC only waits for fences. Even with
- * NNACCEL_ATTACH_DEVICES, memory of models is prepared for reading by the CPU.
+ * NNACCEL_ATTACH_DEVICES, the module begins CPU accesses to the memory of models.
  */
 #define NNACCEL_ATTACH_DEVICES	(1U << 1)
 
@@ -2033,10 +2035,10 @@ struct nnaccel_model_memory {
  * struct nnaccel_grant - Memory that a command lets the worker map
  * @grant: number of the grant, which stays the same during the pool's life
  * @prot: NNACCEL_PROT_*: the protection that this command needs.
- *	A command's protection is at most that of the pool's grant, and comes with the flags
- *	NNACCEL_PROT_SYNC, _FORMATTED and _DEVICE. In SUPPORTED, a grant of constants without
- *	NNACCEL_PROT_READ and _WRITE means that the exporter refused access. Operations that use
- *	constants of a refusing exporter are not supported
+ *	The pool's grant permits at least this protection. The flags NNACCEL_PROT_SYNC, _FORMATTED
+ *	and _DEVICE describe the pool. In SUPPORTED, a grant of constants without NNACCEL_PROT_READ
+ *	and _WRITE means that the exporter refused access. Operations that use constants of a
+ *	refusing exporter are not supported
  * @length: bytes
  */
 struct nnaccel_grant {
@@ -2048,8 +2050,8 @@ struct nnaccel_grant {
 /**
  * struct nnaccel_format_plane - Layout of a plane of a formatted pool
  * @grant: the grant to map: the pool's own grant, or the grant of another file with the plane.
- *	The grant of a plane's file has the present protection of the pool's grant. Grants of
- *	planes' files end with NNACCEL_DO_FORGET_GRANT, after the grant of the pool
+ *	The grant of a plane's file has the same protection as the pool's grant at present. Grants
+ *	of planes' files end with NNACCEL_DO_FORGET_GRANT, after the grant of the pool
  * @offset: bytes from the start of this grant's mapping to the first row
  * @stride: bytes from one row to the next
  * @row_bytes: bytes of a row's pixels
@@ -2324,10 +2326,10 @@ struct nnaccel_session_slot {
  *
  * Waits for the fences of other drivers, then notifies the exporter that the CPU
  * begins or ends its access, as DMA_BUF_IOCTL_SYNC does for a dma-buf's own fd.
- * The worker must call NNACCEL_SESSION_SYNC for requests of a burst, because the kernel does not
- * see these requests. NNACCEL_SESSION_SYNC is needed for grants with NNACCEL_PROT_SYNC, and for all
- * grants if @devices of the burst's status page is 1. For commands the kernel itself begins the
- * access before the fetch and ends the access after the commit. If a signal interrupts the
+ * The worker must call NNACCEL_SESSION_SYNC for requests of a burst, because these requests do not
+ * pass through the kernel. NNACCEL_SESSION_SYNC is needed for grants with NNACCEL_PROT_SYNC, and
+ * for all grants if @devices of the burst's status page is 1. For commands the kernel itself begins
+ * the access before the fetch and ends the access after the commit. If a signal interrupts the
  * exporter, the kernel calls the exporter again, so that each access is ended.
  *
  * Errors:

@@ -600,9 +600,9 @@ int nna_engine_region_file(struct nna_engine_execution *execution, const void *d
  * Makes an execution end when the fence of any driver's sync_file signals, with the fence's result.
  * After nna_engine_end_with_fence() the engine must still call nna_engine_end() with NN_OK, after
  * it has set the outputs' shapes. On success the library owns the sync_file, and the fence's driver
- * enforces the deadlines. Returns false if the engine itself has to wait for the fence: in a burst,
- * if the library copies an image for the execution, if sync_file is negative, or in a process
- * without NNA_ENGINE_MAY_USE_DRIVERS.
+ * enforces the deadlines. Returns false if the engine itself has to wait for the fence. This is so
+ * in a burst, if the library copies an image for the execution, if sync_file is negative, or in a
+ * process without NNA_ENGINE_MAY_USE_DRIVERS.
  */
 bool nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_file);
 
