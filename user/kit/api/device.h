@@ -34,8 +34,8 @@ enum nn_status device_register_extension(const struct nn_device_extension *x, ui
 					 struct nn_error *err);
 
 /*
- * Returns whether one more extension, with `items` types and operations, fits in the answer of
- * device_list_extensions().
+ * Returns whether the answer of device_list_extensions() has room for one more extension with
+ * `items` types and operations.
  */
 bool device_has_room(const struct nna_engine *engine, uint32_t items);
 

@@ -41,7 +41,10 @@ void log_set_sink(void (*sink)(void *data, enum log_level level, const char *lin
 	log_sink = sink;
 }
 
-/* The broker, which relays a worker's log lines, limits the number of lines. */
+/*
+ * A relayed process does not limit its log lines, because the broker limits the lines that it
+ * relays.
+ */
 void log_to_relay(void)
 {
 	log_sink = NULL;

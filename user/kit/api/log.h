@@ -33,8 +33,8 @@ void log_set_name(const char *name);
 void log_set_sink(void (*sink)(void *data, enum log_level level, const char *line), void *data);
 
 /*
- * After log_to_relay(), log lines have their level and no name, so that the broker can relay the
- * lines.
+ * After log_to_relay(), a log line begins with its level instead of the name, so that the broker
+ * can relay the line.
  */
 void log_to_relay(void);
 

@@ -10,7 +10,10 @@
 /* Alignment of constants in bytes, as in models that clients send. */
 #define ALIGNMENT 8
 
-/* A copy of a model's structures, in which the locations of constants refer to the packed block. */
+/*
+ * A copy of a model's structures, in which the locations of constants are offsets in the packed
+ * block.
+ */
 struct packing {
 	struct nn_model model;
 	struct nn_subgraph *subgraphs;

@@ -3,8 +3,7 @@
  * Executions in progress, for functions of <nnaccel/engine.h>.
  *
  * The handle of an execution consists of an index into a table and the number of earlier uses of
- * this table entry. If the table entry has been used more often, the execution of the handle has
- * ended.
+ * this table entry. If the table entry has been used again since, the execution has ended.
  */
 #include <errno.h>
 #include <sys/ioctl.h>

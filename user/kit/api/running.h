@@ -19,15 +19,15 @@ struct running {
 	uint64_t cookie;
 	uint32_t num_fences;		/* number of fences that the engine waits for */
 	struct mapping **pools;
-	struct buffer **buffers;	/* buffers[i]: the buffer behind pools[i], or NULL */
+	struct buffer **buffers;	/* buffers[i]: the buffer in the memory pools[i], or NULL */
 	uint32_t num_pools;
 	bool may_have_fence;
 	int fence;			/* fence that the engine returned, or -1 */
 	struct tasks *tasks;	/* threads that run `end` once a deferred execution has ended */
 	struct task end;
 	/*
-	 * Whether the engine deferred the execution, whether the execution has ended, and the
-	 * execution's status. The lock of running.c protects the fields from is_deferred on.
+	 * State of an execution that nna_engine_end() ends. The lock of running.c protects the
+	 * fields from is_deferred on.
 	 */
 	bool is_deferred, has_ended;
 	enum nn_status status;

@@ -17,8 +17,8 @@ void store_open(struct cache_client *client)
 }
 
 /*
- * Finds the connection to the keeper and hashes the engine's key to an entry's key. The hash never
- * equals the key of a saved plan.
+ * Finds the connection to the keeper, and computes an entry's key as the hash of the engine's key.
+ * The hash never equals the key of a saved plan.
  */
 static enum nn_status begin(const void *key, size_t size, struct cache_client **client,
 			    uint8_t hash[DIGEST_SIZE], struct nn_error *err)

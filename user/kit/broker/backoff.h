@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Computes when to retry: each failure in a row doubles the wait, from 1 s up to 64 s. A zeroed
- * struct backoff allows an immediate try. The caller passes the current time, and zeroes `failures`
- * after a success.
+ * Computes when to retry after failures: the wait begins at 1 s and doubles with each further
+ * failure, up to 64 s. A zeroed struct backoff allows an immediate try. The caller passes the
+ * current time, and zeroes `failures` after a success.
  */
 #ifndef NN_KIT_BACKOFF_H
 #define NN_KIT_BACKOFF_H

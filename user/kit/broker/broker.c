@@ -64,7 +64,7 @@ struct watch {
 	struct worker *worker;
 };
 
-/* A DYING worker gets no session; the broker waits until the worker's process has ended. */
+/* A DYING worker gets no session; the broker only waits until its process has ended. */
 enum worker_state { STARTING, IDLE, SERVING, DYING };
 
 struct worker {
@@ -77,8 +77,8 @@ struct worker {
 	enum worker_state state;
 	bool has_plugins;
 	bool has_cache;	/* true: the broker has passed the worker's socket to the cache's keeper */
-	bool low;	/* if SERVING: true if all models of the client have low priority */
-	uint32_t uid;			/* if SERVING: the client's user */
+	bool low;	/* SERVING only: all models of the client have low priority */
+	uint32_t uid;			/* SERVING only: user id of the client */
 	uint64_t context;
 	uint64_t kill_at_ns;		/* time at which to kill the worker, or NEVER */
 	bool killed;			/* true: the broker has killed the worker */
@@ -135,8 +135,8 @@ static void close_fd(int *fd)
 }
 
 /*
- * Removes *fd from epoll and closes *fd. If *fd were only closed, epoll would report events of *fd
- * as long as a new worker that has not called execve() yet has a copy of *fd.
+ * Removes *fd from epoll and closes *fd. Closing *fd is not enough: a new worker has a copy of *fd
+ * until it calls execve(), and epoll would still report events of the copy.
  */
 static void unwatch_and_close(struct broker *b, int *fd)
 {
@@ -311,8 +311,7 @@ static bool wants_start(struct broker *b, bool with_plugins)
 }
 
 /*
- * Refuses all waiting contexts if no worker can start before the maximum waiting time of the
- * contexts is over.
+ * Refuses all waiting contexts if no worker can start within the contexts' maximum waiting time.
  */
 static void refuse_hopeless(struct broker *b, bool with_plugins)
 {
@@ -453,7 +452,7 @@ static void worker_said(struct broker *b, struct worker *w)
 /* ---- contexts ---- */
 
 /*
- * Moves a ready worker to a cgroup leaf of the waiting user, and passes the session of a context to
+ * Moves a ready worker to a cgroup leaf of a context's user, and passes the context's session to
  * this worker. If the worker has died, tries the next ready worker. A living worker that cannot be
  * moved to the cgroup leaf stays ready. Returns NULL if no worker got the session.
  */
@@ -481,9 +480,9 @@ static struct worker *pass_session(struct broker *b, int session, const struct w
 }
 
 /*
- * Assigns a worker to a context. Makes the cgroup before fetching the session, because the session
- * of a context would be lost if the cgroup could not be made. Returns NULL if the context gets no
- * worker now. Sets waiter->reason if the context will never get a worker.
+ * Assigns a worker to a context. Makes the cgroup before the session: a session that no worker gets
+ * would be lost, but a cgroup can be removed. Returns NULL if the context gets no worker now. Sets
+ * waiter->reason if the context will never get a worker.
  */
 static struct worker *give_worker(struct broker *b, struct waiter *waiter)
 {
@@ -579,10 +578,10 @@ static void mark_seconds(struct broker *b)
 }
 
 /*
- * Returns the kind of contexts that may get a worker if `ready` workers are idle. Only users that
- * had few new workers lately (see limits_is_modest()) may use the reserve of idle workers. Only
- * users that have no other context may use the last half of the reserve of idle workers. A user
- * that opens many contexts has to wait for new workers, while other users get idle workers.
+ * Returns which contexts may get a worker while `ready` workers are idle. Only users that had few
+ * new workers lately (see limits_is_modest()) may use the reserve of idle workers. Only users with
+ * a single context may use the last half of the reserve. A user that opens many contexts has to
+ * wait for new workers, while other users get idle workers.
  */
 static enum waiting_whom whom_to_serve(const struct broker *b, bool with_plugins,
 				       unsigned int ready)

@@ -4,9 +4,9 @@
  *
  *	The cgroup named broker contains the broker and the keeper.
  *	The cgroup idle/worker-N contains a worker without a user.
- *	The cgroup user-UID/worker-N contains a worker that shares only its user's limits.
- *	The cgroup user-UID/box-M/worker-N contains a worker that also shares the limit of its
- *	client's own cgroup, with the workers of all clients in that cgroup.
+ *	The cgroup user-UID/worker-N contains a worker to which only the limits of its user apply.
+ *	The cgroup user-UID/box-M has the memory limit of a client's own cgroup, and contains the
+ *	workers of all clients in that cgroup.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 #define IDLE "idle"
 #define CONTROLLERS "+memory +pids +cpu"
 /*
- * A worker that is alone in its parent cgroup needs no CPU weight. A CPU weight costs time at each
+ * The only worker in a parent cgroup gets no CPU weight, because a CPU weight costs time at each
  * context switch to the worker.
  */
 #define WITHOUT_WEIGHTS "+memory +pids"
@@ -381,8 +381,8 @@ void cgroup_leaf_remove(const struct cgroup *cgroup, const struct cgroup_leaf *l
 		log_warning("cgroup %s cannot be removed: %s", leaf->name, strerror(errno));
 	snprintf(name, sizeof(name), "%s", leaf->name);
 	/*
-	 * The kernel refuses to remove a parent cgroup that still has other leaves, which must
-	 * stay.
+	 * Ignore the error: the kernel refuses to remove a parent cgroup that still contains leaves
+	 * of other workers.
 	 */
 	for (char *end; (end = strrchr(name, '/'));) {
 		*end = '\0';

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cgroups (v2) for workers: each worker gets a cgroup inside its user's cgroup, if the broker's own
- * cgroup is delegated to the broker.
+ * Cgroups (v2) for workers. If the broker may make cgroups in its own cgroup, each worker gets a
+ * cgroup inside its user's cgroup.
  */
 #ifndef NN_KIT_CGROUP_H
 #define NN_KIT_CGROUP_H
@@ -71,9 +71,9 @@ int cgroup_leaf_move(struct cgroup *cgroup, pid_t worker, struct cgroup_leaf *fr
 
 /*
  * Reduces the CPU weight of a worker among the workers of its user, or restores the weight. Does
- * nothing while the user has only one worker; the caller repeats the call after the user's second
- * worker gets a leaf. The function cgroup_user_set_low() changes the weight of a user among all
- * users; `leaf` is any leaf of the user.
+ * nothing while the user has only one worker, so the caller must call the function again after a
+ * second worker got a leaf. The function cgroup_user_set_low() changes the weight of a user among
+ * all users; `leaf` is any leaf of the user.
  */
 void cgroup_leaf_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
 void cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);

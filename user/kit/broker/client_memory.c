@@ -94,7 +94,7 @@ const char *client_memory_find(const char *mount, int engine, uint64_t context,
 			return UNKNOWN "its cgroup is outside of nnacceld's cgroup namespace; see "
 			       "--no-client-limit";
 		known = read_least(mount, cgroup, memory);
-		/* Check that the process is still in the cgroup whose limits were read. */
+		/* The process may have moved to another cgroup while the limits were read. */
 		if (!cgroup_path_of(process, later_cgroup, sizeof(later_cgroup)) ||
 		    strcmp(cgroup, later_cgroup))
 			continue;

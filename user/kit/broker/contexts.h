@@ -14,8 +14,8 @@
 int context_next(int node, const char *device, struct nnaccel_engine_next *next);
 
 /*
- * Returns a context's session, which the caller closes, or -1 if the context no longer exists or
- * the ioctl fails.
+ * Makes the session of a context. The caller closes the session. Returns -1 if the context no
+ * longer exists or the ioctl fails.
  */
 int context_session(int node, uint64_t context);
 
@@ -30,7 +30,7 @@ bool context_opener(int node, uint64_t context, uint32_t *pid);
 
 /*
  * Refuses the waiting contexts whose deadline (refuse_at_ns) has passed. Returns the time at which
- * the caller must examine the waiting contexts again; UINT64_MAX means after the next event.
+ * the caller must call the function again; UINT64_MAX means after the next event.
  */
 uint64_t contexts_refuse(int node, struct waiting *waiting, struct limits *limits);
 

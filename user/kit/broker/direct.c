@@ -71,7 +71,7 @@ static bool listen_at(struct host *h, const char *path)
 
 /* ---- clients ---- */
 
-/* Returns a client's socket to the keeper, or -1. */
+/* Makes a client's connection to the keeper; returns its socket, or -1. */
 static int open_cache(struct host *h)
 {
 	int ends[2];

@@ -101,8 +101,8 @@ static siginfo_t await_probe(struct spawned *process, const char *name)
 }
 
 /*
- * Starts a process that loads all plug-ins of the list, and tests whether the last plug-in is
- * valid.
+ * Starts a process that loads all plug-ins of a list, to test whether the last plug-in of the list
+ * is valid.
  */
 static enum probed probe(const struct spawner *spawner, const struct spawn_plugins *list,
 				bool last_round)

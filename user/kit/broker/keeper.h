@@ -22,7 +22,7 @@
  */
 struct keeper_options {
 	const char *folder;		/* folder of the index; NULL if there is no cache */
-	const char *version;		/* version of the index, which keeper_start() sets */
+	const char *version;		/* version of the index; keeper_start() sets it */
 	const char *identity;	/* identity of the engine's own store; NULL if there is no store */
 	struct {
 		uint64_t bytes;		/* limit of all plans in bytes; 0: no plans are stored */
@@ -67,9 +67,9 @@ bool keeper_start(struct keeper *keeper, const struct keeper_options *options);
 bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid);
 
 /*
- * Returns a socket by which the broker itself uses the cache, as the engine's user, and which stays
- * connected if the keeper is restarted. The caller closes the socket. Returns -1 if the keeper does
- * not run.
+ * Returns a socket by which the broker itself uses the cache, as the engine's user. The socket
+ * stays connected if the keeper is restarted. The caller closes the socket. Returns -1 if the
+ * keeper does not run.
  */
 int keeper_connect(struct keeper *keeper);
 

@@ -34,7 +34,10 @@ static bool is_forgiven(const struct limits_user *user, uint64_t now_ns)
 	return !user->crashes || now_ns - user->last_crash_ns >= LIMITS_FORGIVE_NS;
 }
 
-/* Returns whether a user's entry can be removed because no limit depends on the entry. */
+/*
+ * Returns whether a user's entry can be removed, because a new entry of the user would have the
+ * same effect.
+ */
 static bool is_blank(const struct limits_user *user, uint64_t now_ns)
 {
 	return !user->workers && !user->crashes && user->starts_paid_ns <= now_ns &&

@@ -56,7 +56,7 @@ struct limits_user {
 	unsigned int workers;
 	unsigned int crashes;		/* number of crashes in a row */
 	uint64_t last_crash_ns;
-	uint64_t until_ns;	/* time before which the user gets no worker, because of crashes */
+	uint64_t until_ns;	/* time until which the user gets no worker, due to crashes */
 	/* time at which the user may again have LIMITS_BURST new workers at once */
 	uint64_t starts_paid_ns;
 	/* time at which the user may again get LIMITS_REFUSALS refusals without delay */
@@ -75,7 +75,7 @@ struct limits {
 	 * once
 	 */
 	unsigned int starts_per_s;
-	unsigned int workers;		/* number of workers that count towards max_workers */
+	unsigned int workers;		/* present workers that count towards max_workers */
 	unsigned int num_users, max_users;
 	struct limits_user *users;
 };
@@ -117,8 +117,7 @@ uint64_t limits_served_ns(const struct limits *limits, uint32_t uid);
 bool limits_is_modest(const struct limits *limits, uint32_t uid, uint64_t now_ns);
 
 /*
- * Returns by how many ns to delay a user's next refusal: 0 unless the user was refused often
- * lately.
+ * Returns the delay of a user's next refusal in ns: 0 unless the user was refused often lately.
  */
 uint64_t limits_refuse(struct limits *limits, uint32_t uid, uint64_t now_ns);
 

@@ -7,10 +7,10 @@
 void notify_ready(void);
 
 /*
- * Sends WATCHDOG=1 if due. A loop calls notify_alive() before it waits for timeout_ms (-1: for
- * ever). Returns how long the loop may wait before it calls notify_alive() again, in ms. WATCHDOG=1
- * is due twice in each $WATCHDOG_USEC; the service manager kills a process that sends no
- * WATCHDOG=1. Only one thread may call notify_alive().
+ * Sends WATCHDOG=1 if it is time for the next one. A loop calls notify_alive() before it waits for
+ * timeout_ms (-1: for ever). Returns how long the loop may wait before it calls notify_alive()
+ * again, in ms. WATCHDOG=1 is sent twice in each $WATCHDOG_USEC, because the service manager kills
+ * a process that sends none in this time. Only one thread may call notify_alive().
  */
 int notify_alive(int timeout_ms);
 

@@ -26,11 +26,11 @@ struct engine_options {
 	/* spawner of workers; its `program` is -1 until spawner_init() opens it */
 	struct spawner spawner;
 	struct keeper_options keeper;
-	/* plug-ins; after each change, a process examines the folder of plug-ins again */
+	/* plug-ins, which a process examines again after each change of their folder */
 	struct extensions extensions;
 	/* Limits of the workers' cgroups; NULL if workers have no cgroups. */
 	const struct cgroup_options *cgroup;
-	/* an engine written with libnnaccel-engine, or NULL */
+	/* the engine, if it is written with libnnaccel-engine; otherwise NULL */
 	const struct nna_engine *engine;
 	/* path of a socket for clients without the kernel module, or NULL */
 	const char *direct;

@@ -144,10 +144,9 @@ static void child_files(int program, int control, int log)
 }
 
 /*
- * Lets the child process keep its capabilities across execve(). Without child_keep_capabilities(),
- * execve() would drop the capabilities, because the process's user id is not mapped in the new
- * namespace. The worker changes its user id only after execve(), because another user id may lack
- * permission to read the program.
+ * Lets the child process keep its capabilities across execve(). By default execve() drops all
+ * capabilities of a process whose user id is not mapped in its namespace. The worker changes its
+ * user id only after execve(), because another user id may lack permission to read the program.
  */
 static void child_keep_capabilities(void)
 {

@@ -24,7 +24,7 @@ struct spawn_plugins {
 	const char *folder;
 	char **files;			/* names of the plug-ins' files, with NULL at the end */
 	unsigned int count;
-	bool probe;	/* the worker only tests the last plug-in of the list, and then ends */
+	bool probe;	/* true: the worker only tests the last plug-in of the list, then ends */
 };
 
 struct spawned {

@@ -16,8 +16,8 @@ enum waiting_whom {
 	WAITING_ALL,
 	WAITING_MODEST,			/* contexts whose user had few new workers lately */
 	/*
-	 * contexts of WAITING_MODEST, except contexts whose user has another context and that
-	 * arrived less than WAITING_GIVES_WAY_NS ago
+	 * contexts of WAITING_MODEST; but if a user has several contexts, only those that have
+	 * waited for WAITING_GIVES_WAY_NS
 	 */
 	WAITING_ALONE,
 };
@@ -63,7 +63,7 @@ void waiting_clear(struct waiting *waiting);
 struct waiter *waiting_pick(const struct waiting *waiting, struct limits *limits,
 			    bool with_plugins, enum waiting_whom whom, uint64_t now_ns);
 
-/* Returns how many waiting contexts may be served now by a worker with or without plug-ins. */
+/* Returns how many contexts that wait for a worker with (or without) plug-ins may be served now. */
 unsigned int waiting_count(const struct waiting *waiting, struct limits *limits,
 			   bool with_plugins, uint64_t now_ns);
 

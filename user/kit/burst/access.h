@@ -9,8 +9,8 @@
 #include "kit/burst/executor.h"
 
 /*
- * Begins the accesses of scratch->request, whose memory must be mapped. On failure, access_begin()
- * ends accesses that it has already begun.
+ * Begins the accesses of scratch->request; the request's memory must be mapped. On failure,
+ * access_begin() ends accesses that it has already begun.
  */
 enum nn_status access_begin(struct executor *executor, struct scratch *scratch,
 			    struct nn_error *err);

@@ -84,7 +84,7 @@ static void keep_warm(bool warm)
 {
 	static atomic_uint clients;
 
-	/* Do nothing while another client of this process has bursts. */
+	/* Another client of this process may still have bursts. */
 	if (warm ? atomic_fetch_add(&clients, 1) : atomic_fetch_sub(&clients, 1) > 1)
 		return;
 	mallopt(M_TRIM_THRESHOLD, warm ? WARM_TRIM : COLD_BYTES);
@@ -369,7 +369,7 @@ static enum nn_ring_result send_result(struct burst *burst, struct scratch *scra
 	return nn_ring_send(&burst->ring, scratch->datums, length, until_ns);
 }
 
-/* Time limit for sending an error to the client before the worker ends. */
+/* Time limit for sending a last error to the client, before the worker ends. */
 #define FAIL_NS UINT64_C(100000000)
 
 struct serving {
@@ -458,7 +458,7 @@ static bool serve_requests(struct burst *burst, struct scratch *scratch,
 	return true;
 }
 
-/* Marks the calling thread's burst as broken after an error of the ring. */
+/* Marks a burst, which the calling thread serves, as broken after an error of the burst's ring. */
 static void retire(struct burst *burst, enum nn_ring_result result)
 {
 	if (result == NN_RING_DEAD || result == NN_RING_AGAIN)

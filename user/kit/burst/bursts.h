@@ -28,7 +28,7 @@ struct bursts {
 	/* function called after the device was lost; the function ends the session */
 	void (*lost)(struct bursts *bursts);
 	bool ended;	/* true: the threads that serve bursts must end; protected by `lock` */
-	uint64_t spin_ns;		/* maximum time for which a wait spins */
+	uint64_t spin_ns;		/* maximum time for which a waiting thread spins */
 	unsigned int max_spinning;	/* number of bursts that may spin at a time */
 	atomic_uint serving;		/* number of bursts that threads serve now */
 
@@ -65,7 +65,7 @@ void bursts_close(struct bursts *bursts, uint32_t number);
  */
 void bursts_forget_slot(struct bursts *bursts, uint32_t number, uint32_t slot);
 
-/* Runs the BURST_WATCHERS threads until bursts_end(). */
+/* Waits for requests of idle bursts, on the calling thread, until bursts_end(). */
 void bursts_watch(struct bursts *bursts);
 
 /* Makes all threads stop serving requests. The caller must call bursts_end() before tasks_end(). */

@@ -109,7 +109,7 @@ static struct memory_args memory_args_of(const struct scratch *s)
 	};
 }
 
-/* Runs a request after its memory has been mapped and access_begin() has been called. */
+/* Runs a request whose memory is mapped and whose accesses have begun. */
 static enum nn_status run(struct executor *executor, struct scratch *s)
 {
 	const struct memory_args args = memory_args_of(s);

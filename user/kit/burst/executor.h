@@ -24,7 +24,7 @@ struct scratch {
 	struct nn_request request;	/* decoded request; its arrays have `capacity` elements */
 	struct nn_result result;
 	struct nn_error err;		/* reason of the error in `result` */
-	uint64_t device_ns;		/* execution's time on the device; 0 if unknown */
+	uint64_t device_ns;		/* time of the execution on the device; 0 if unknown */
 	/* array of `capacity` pointers to the mappings of the request's slots */
 	struct mapping **mappings;
 	uint32_t *accesses;	/* NNACCEL_SYNC_* flags of each slot, if has_accesses is set */
@@ -53,7 +53,7 @@ struct executor {
 	struct models *models;
 	struct grants *grants;
 	struct loaded_model *loaded;
-	struct form *form;	/* prepared form of the model that the last request used */
+	struct form *form;	/* the form of the prepared model that the last request used */
 	/* the engine's own functions for bursts, or NULL */
 	const struct nna_engine_burst *of_engine;
 	void *own;			/* the engine's executor */

@@ -21,7 +21,10 @@ struct cache_client {
 	uint32_t serial;	/* serial number of the last request */
 };
 
-/* Initialises the client. If `socket` is -1, the worker has no cache. */
+/*
+ * Initialises the client. `socket` is the connection to the keeper; -1 means that the worker has no
+ * cache.
+ */
 bool cache_client_init(struct cache_client *client, int socket);
 
 /*
@@ -32,7 +35,7 @@ enum nn_status cache_client_store(struct cache_client *client, const uint8_t *to
 				  const uint8_t *hash, struct nn_error *err);
 
 /*
- * Returns NN_OK if `hash` was stored under `token` for the client's user, and otherwise
+ * Asks the keeper whether `hash` was stored under `token` for the client's user. If not, returns
  * NN_GENERAL_FAILURE.
  */
 enum nn_status cache_client_query(struct cache_client *client, const uint8_t *token,

@@ -22,7 +22,7 @@
 #define BLOB_MAX_MODEL (UINT64_C(64) << 20)
 #define BLOB_PAGE 4096
 
-/* Direction of a message: each kind has one sender and one receiver. */
+/* The direction of a message: its sender and its receiver. */
 enum message_way {
 	BROKER_TO_WORKER = 1,
 	WORKER_TO_BROKER,

@@ -3,7 +3,7 @@
  * Time limits for calls of plug-in functions. One thread watches all calls in progress, and sleeps
  * while there is no call. The thread of an overdue call may still write to the client's results, so
  * a signal stops the overdue thread before the client is notified. If the plug-in blocks the signal
- * that stops its thread, the client is not notified, and sees only the worker's end.
+ * that stops its thread, the worker ends without notifying the client.
  */
 #define _GNU_SOURCE
 #include <errno.h>

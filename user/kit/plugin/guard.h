@@ -8,8 +8,8 @@
 #define NN_KIT_GUARD_H
 
 /*
- * A thread's current work for a client. The function fail() notifies the client if a plug-in's
- * function is overdue.
+ * A thread's current work for a client. If a plug-in's function is overdue, fail() reports the
+ * failure to the client.
  */
 struct guard_job {
 	/*

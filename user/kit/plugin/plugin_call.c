@@ -25,7 +25,10 @@ struct block {
 
 #define ALIGN 64
 
-/* A call of a plug-in's function. The plug-in sees only the first field, `public`. */
+/*
+ * A call of a plug-in's function. The plug-in gets a pointer to the first field, `public`, and must
+ * not access the other fields.
+ */
 struct call {
 	struct nnx_call public;
 	struct block *blocks;
@@ -114,7 +117,7 @@ static enum nn_status call_end(struct call *c, enum nnx_status result, enum nn_s
 		       c->reason.message[0] ? c->reason.message : "it failed without a message");
 }
 
-/* Passes to the plug-in those of the client's attributes that belong to `extension`. */
+/* Selects the client's attributes that belong to `extension`, and passes them to the plug-in. */
 static bool call_take_attributes(struct call *c, const char *extension,
 				 const struct nn_attributes *from,
 				 const struct nnx_attribute **list, uint32_t *count)

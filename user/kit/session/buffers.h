@@ -18,7 +18,7 @@ struct buffer {
 	uint32_t grant;
 	unsigned int users;
 	bool forgotten;
-	pthread_mutex_t lock;		/* lock, held while the buffer is copied */
+	pthread_mutex_t lock;		/* lock that each copy to or from the buffer holds */
 	void *own;			/* the engine's own object for the buffer */
 	uint64_t capacity;		/* bytes of device memory that models_reserve() counted */
 };

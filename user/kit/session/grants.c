@@ -16,7 +16,7 @@
 
 /* All grants of this process: a list with a struct grants for each client. */
 static struct {
-	/* a thread that takes `lock` and the lock of a struct grants takes `lock` first */
+	/* a thread must not take `lock` while it holds the lock of a struct grants */
 	pthread_mutex_t lock;
 	struct grants *list;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };

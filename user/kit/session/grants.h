@@ -33,7 +33,7 @@ struct mapping {
 	struct mapping *others[NNACCEL_MAX_PLANES];
 	bool is_foreign; /* true: the memory or one of its planes belongs to another driver */
 	unsigned int users;
-	bool stale;		/* true: new executions must not use the mapping */
+	bool stale;		/* true: unmap after the last use; not for new executions */
 	/* true: a thread is notifying the engine that the memory will be unmapped */
 	bool leaves;
 	atomic_bool broken;
@@ -41,7 +41,7 @@ struct mapping {
 };
 
 struct grants {
-	struct grants *next;	/* next client's grants in the list of the process */
+	struct grants *next;	/* grants of the next client of this process */
 	const struct nna_engine *engine;
 	int session;
 	int gone;	/* fd, readable when the client has ended; -1 in a process for one client */

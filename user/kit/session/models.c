@@ -14,7 +14,7 @@
 
 /* The models of all clients of this process: a list with a struct models for each client. */
 static struct {
-	/* a thread that takes `lock` and the lock of a struct models takes `lock` first */
+	/* a thread must not take `lock` while it holds the lock of a struct models */
 	pthread_mutex_t lock;
 	struct models *list;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };

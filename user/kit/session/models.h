@@ -55,7 +55,7 @@ struct loaded_model {
 };
 
 struct models {
-	struct models *next;		/* next client's models in the list of the process */
+	struct models *next;		/* models of the next client of this process */
 	const struct nna_engine *engine;
 	struct grants *grants;
 	struct cache_client *cache;
@@ -64,7 +64,7 @@ struct models {
 	/* lock that protects `list`, `buffer_bytes`, and `users`, forms and `key` of each model */
 	pthread_mutex_t lock;
 	struct loaded_model *list;
-	uint64_t buffer_bytes;		/* capacity of the buffers in the engine's own layout */
+	uint64_t buffer_bytes;		/* bytes of all buffers in the engine's own layout */
 };
 
 bool models_init(struct models *models, const struct nna_engine *engine, struct grants *grants,
@@ -137,7 +137,10 @@ enum nn_status models_prepare_own_cache(struct models *models, const struct comm
 					struct own_cache_work **work, struct nn_error *err);
 void models_store_own_cache(struct models *models, struct own_cache_work *work);
 
-/* If an older form of a model is in the cache, replaces the cached form by the new form. */
+/*
+ * Caches the new form of a model in place of an older form, if the older form is in the engine's
+ * own cache.
+ */
 void models_keep_again(struct models *models, struct loaded_model *loaded);
 
 /*

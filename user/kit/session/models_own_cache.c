@@ -332,7 +332,7 @@ static enum nn_status load_source(struct models *models, const struct command *c
 	return status ? status : models_decode(command, work->wire, source, err);
 }
 
-/* Prepares a model. If the model's plan was already cached, work->loaded stays NULL. */
+/* Prepares a model. work->loaded is NULL if the model's plan was already in the cache. */
 static enum nn_status prepare(struct models *models, const struct command *command,
 			      struct own_cache_work *work, struct nn_error *err)
 {

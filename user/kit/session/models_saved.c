@@ -39,8 +39,8 @@ static enum nn_status hash_entry(const struct nnaccel_cmd *head, const struct nn
 }
 
 /*
- * Returns an error if the engine does not save models, or if the engine saves models in another
- * number of parts than the command has.
+ * Checks that the engine saves models, and that the command has as many parts as the engine's saved
+ * models.
  */
 static enum nn_status check_count(const struct models *models, const struct command *command,
 				  struct nn_error *err)

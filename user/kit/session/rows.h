@@ -41,8 +41,8 @@ struct memory_args {
 
 /*
  * Checks that arguments lie in their pools, and sets a->args. The caller must have checked the
- * arguments' pool numbers. The caller must call memory_args_end() even after a failure; `done`
- * tells whether the outputs were written.
+ * arguments' pool numbers. The caller must call memory_args_end() even after a failure; its
+ * parameter `done` says whether the outputs were written.
  */
 enum nn_status memory_args_begin(const struct memory_args *a, struct nn_error *err);
 void memory_args_end(const struct memory_args *a, bool done);

@@ -95,8 +95,7 @@ static void do_query_device(struct server *server, uint32_t room, struct answer 
 	info->model_cache_files = can_save(server) ? server->models.files.model : 0;
 	info->data_cache_files = can_save(server) ? server->models.files.data : 0;
 	/*
-	 * The answer's memory of an older client library has room only for the fields of that
-	 * library's version of the struct.
+	 * An older client library has memory only for the fields of its own version of the struct.
 	 */
 	if (info->size > room)
 		info->size = room;
@@ -455,8 +454,8 @@ static enum nn_status job_has_ended(struct work *w, enum nn_status result)
 static void end_deferred(struct task *task);
 
 /*
- * Runs an execution after job_begin(). If job_run() returns NNA_ENGINE_DEFERRED, the task
- * end_deferred() owns the struct work.
+ * Runs the execution of a job that job_begin() has prepared. If job_run() returns
+ * NNA_ENGINE_DEFERRED, the task end_deferred() owns the struct work.
  */
 static enum nn_status job_run(struct work *w)
 {
@@ -736,8 +735,8 @@ static size_t fetch(struct server *server, struct room *room)
 /* ---- deadlines in a shared process ---- */
 
 /*
- * Records the deadline of an execution, because the kernel ends the session if an execution has no
- * answer. A preparation may also have a deadline, but a late preparation does not end the session.
+ * Records the deadline of an execution, because the kernel ends the session if the answer comes too
+ * late. A preparation may also have a deadline, but a late preparation does not end the session.
  */
 static void due_begin(struct server *server, const struct nnaccel_cmd *head, struct due *due)
 {
@@ -978,8 +977,8 @@ void server_run(struct server *server)
 /* ---- the end in a shared process ---- */
 
 /*
- * Answers executions whose deadline has passed, in place of the threads that serve them. The kernel
- * ignores the answers that the late threads send afterwards.
+ * Answers executions whose deadline has passed, because the threads that serve these executions are
+ * late. The kernel ignores the answers that the late threads send afterwards.
  */
 void server_answer_late(struct server *server, uint64_t before_ns)
 {

@@ -83,10 +83,10 @@ void server_run(struct server *server);
 uint64_t server_due_ns(struct server *server);
 
 /*
- * Answers the executions whose deadline is before `before_ns`, in place of the threads that serve
- * the executions. First revokes the client's memory, so that the threads' results have no effect. The
- * kernel would end the session if an overdue execution had no answer; an old kernel would kill the
- * process.
+ * Answers the executions whose deadline is before `before_ns`, because the threads that serve these
+ * executions are late. First revokes the client's memory, so that the threads' results have no
+ * effect. The kernel would end the session if an overdue execution had no answer; an old kernel
+ * would kill the process.
  */
 void server_answer_late(struct server *server, uint64_t before_ns);
 

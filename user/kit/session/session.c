@@ -123,7 +123,7 @@ static bool is_of(const struct direct_message *m, uint32_t kind, uint32_t burst,
 	       (kind == DIRECT_BURST || (kind == DIRECT_SLOT ? m->slot : m->grant.grant) == number);
 }
 
-/* Finds the message by which the client's library announced a grant, a slot or a burst. */
+/* Finds the message in which the client's library described a grant, a slot or a burst. */
 static struct known *look_up(struct direct *d, uint32_t kind, uint32_t burst, uint32_t number)
 {
 	struct known *k;

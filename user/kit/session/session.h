@@ -16,7 +16,10 @@ int session_call(int session, unsigned long request, void *arg);
 /* Maps granted memory or a burst's region; returns MAP_FAILED with errno on failure. */
 void *session_map(int session, size_t length, int prot, uint64_t offset);
 
-/* Closes a session. When session_close() is called, no thread may use the session any more. */
+/*
+ * Closes a session. The caller must ensure that no thread uses a session which session_close()
+ * closes.
+ */
 void session_close(int session);
 
 /*

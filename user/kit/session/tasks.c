@@ -20,7 +20,7 @@ void tasks_free(struct tasks *tasks)
 }
 
 /*
- * Wakes the idle thread that worked last, because the thread's data is most likely in the CPU's
+ * Wakes the idle thread that worked last, because its data are most likely still in the CPU's
  * caches. The caller holds tasks->lock.
  */
 static void call_thread(struct tasks *tasks)

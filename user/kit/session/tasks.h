@@ -46,9 +46,9 @@ void tasks_run(struct tasks *tasks);
 void tasks_end(struct tasks *tasks);
 
 /*
- * tasks_defer() counts an execution that the engine defers, and tasks_resume() counts the end of
- * the deferred execution. A thread that calls tasks_defer() must later call tasks_run(), so that
- * some thread can finish the deferred execution.
+ * Count deferred executions: tasks_defer() adds an execution, and tasks_resume() removes it after
+ * its end. A thread that calls tasks_defer() must later call tasks_run(), so that some thread can
+ * finish the deferred execution.
  */
 void tasks_defer(struct tasks *tasks);
 void tasks_resume(struct tasks *tasks);

@@ -26,8 +26,8 @@
 struct worker {
 	struct server server;
 	/*
-	 * All threads wait at the barrier twice: until all threads are created, and until the
-	 * session is attached.
+	 * All threads wait at the barrier twice: first until all threads are created, then until
+	 * the session is attached.
 	 */
 	pthread_barrier_t barrier;
 };
@@ -123,8 +123,8 @@ static bool receive_session(void)
 }
 
 /*
- * Loads plug-ins. Returns the result of the last plug-in's file, because all other files have
- * already passed a probe.
+ * Loads plug-ins. Returns the result of loading the last plug-in, because the other plug-ins were
+ * already found valid.
  */
 static enum nna_engine_plugin load_plugins(const struct nna_engine *engine, char *const *files)
 {

@@ -20,7 +20,10 @@
  */
 void sandbox_enter(const struct nna_engine *engine, const struct worker_options *options);
 
-/* Forbids new processes and, unless the engine may create threads, new threads. */
+/*
+ * Forbids new processes, and also new threads unless the engine has the permission to create
+ * threads.
+ */
 void sandbox_stop_processes(const struct nna_engine *engine, enum isolation isolation);
 
 /*

@@ -116,8 +116,9 @@ static bool start(struct thread_client *c, unsigned int count, void *(*body)(voi
 /* ---- the watching thread ---- */
 
 /*
- * Returns how long after the deadline the library answers an overdue execution. The returned time
- * is half the time after which the kernel ends the session, or an old kernel kills the process.
+ * Returns the delay from an execution's deadline to the time at which the library answers the
+ * overdue execution. The returned time is half the time after which the kernel ends the session, or
+ * an old kernel kills the process.
  */
 static uint64_t answer_grace_ns(void)
 {

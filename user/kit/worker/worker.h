@@ -44,7 +44,7 @@
  * broker ended before the worker had a context.
  */
 enum {
-	WORKER_EXIT_FAILURE = 1,	/* a log line tells why the worker failed */
+	WORKER_EXIT_FAILURE = 1,	/* the worker failed; a log line says why */
 	WORKER_EXIT_BUS_ERROR = 2,
 	/*
 	 * The last plug-in in the worker's arguments was rejected. Only a worker that tests
