@@ -152,7 +152,7 @@ static uint64_t half_of_memory(void)
 }
 
 /*
- * Opens the file descriptors 0 to 2 that are closed, so that no other file gets the number of
+ * Opens those of the descriptors 0 to 2 that are closed, so that no other file gets the number of
  * standard input, output or error.
  */
 static void fill_standard_files(void)

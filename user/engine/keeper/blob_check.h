@@ -26,8 +26,9 @@ struct blob_check *blob_check_begin(struct cache_index *index, int folder, int r
 void blob_check_run(struct blob_check *check);
 
 /*
- * Reports the faults that still exist, counts plans and faults, and frees the check. Up to
- * `in_flight` files without an entry are not reported, because these files are still being written.
+ * Reports those faults that still exist in the index, counts plans and faults, and frees the check.
+ * Up to `in_flight` files without an entry are not reported, because these files are still being
+ * written.
  */
 void blob_check_end(struct blob_check *check, struct cache_index *index, uint64_t in_flight,
 		    uint64_t *plans, uint64_t *faults);

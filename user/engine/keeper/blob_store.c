@@ -396,8 +396,8 @@ bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[
 }
 
 /*
- * SQL conditions for the entries of the user who puts an entry, and of all users; both exclude the
- * entry that is replaced.
+ * SQL conditions: the entries of the user who puts an entry, and the entries of all users, except
+ * the entry that is replaced.
  */
 #define OF_USER "FROM plan WHERE uid = ?1 AND key <> ?2"
 #define OF_ALL "FROM plan WHERE uid <> ?1 OR key <> ?2"
@@ -432,9 +432,9 @@ static bool make_room(struct blob_store *store, const struct blob_work *work, bo
 
 /*
  * Returns a number that no file ever had. The index records the number before the file is made, so
- * that no other keeper uses the number. The numbers of a new index start with 1, but running puts
- * and `verified` may still have numbers of the old index. The function next_file() skips numbers up
- * to `last_file`.
+ * that no other keeper uses the number. A new index numbers its files from 1, but running puts and
+ * `verified` may still have numbers of the old index, so next_file() skips numbers up to
+ * `last_file`.
  */
 static int64_t next_file(struct blob_store *store)
 {
@@ -470,12 +470,12 @@ static int64_t make_room_and_name(struct blob_store *store, const struct blob_wo
 }
 
 /*
- * Adds an entry, unless the index changed after the file got its number. After a change, the index
- * may belong to another engine, or may be a new index, in which the file's number is not reserved.
- * Makes room again, because other workers may have added entries while the file was written.
- * A key that another worker of the user has already added is not an error, because an error would
- * roll back the whole transaction. An entry of the engine's own store replaces an older entry of
- * the same key.
+ * Adds an entry, unless the index changed after the file got its number. A changed index may belong
+ * to another engine, or may be a new index in which the file's number is not reserved. Makes room
+ * again, because other workers may have added entries while the file was written. A key that
+ * another worker of the user has already added is not an error, because an error would roll back
+ * the whole transaction. An entry of the engine's own store replaces an older entry of the same
+ * key.
  */
 static bool publish(struct blob_store *store, const struct blob_work *work)
 {
@@ -614,8 +614,7 @@ void blob_store_end_check(struct blob_store *store, struct blob_work *work, uint
 			  uint64_t *faults)
 {
 	/*
-	 * The files of entries that the current transaction removes are deleted only after its
-	 * commit.
+	 * If a transaction removes entries, the entries' files are deleted only after the commit.
 	 */
 	blob_check_end(work->check, store->index, store->in_flight + store->num_removed, plans,
 		       faults);

@@ -35,13 +35,13 @@ struct blob {
 struct blob_store;
 
 /*
- * Work of the store that takes long, and the result of the work. The function blob_work_run() does
- * the slow part of a get, a put or a check. The function takes time proportional to the entry's
- * size, and does not access the struct blob_store. Any thread may call blob_work_run(), with only
- * one put at a time. After blob_work_run(), blob_store_end() returns the result.
+ * The slow part of a get, a put or a check of the store, and its result. The function
+ * blob_work_run() does this work, in time proportional to the entry's size, without access to the
+ * struct blob_store. Any thread may call blob_work_run(), with only one put at a time. After
+ * blob_work_run(), blob_store_end() returns the result.
  */
 struct blob_work {
-	bool done;	/* true: a get is finished, and blob_work_run() has nothing to do */
+	bool done;	/* true: blob_work_run() has nothing to do for this get */
 	uint32_t uid;
 	uint8_t key[DIGEST_SIZE];
 	int64_t number;			/* number of the entry's file */
@@ -51,7 +51,7 @@ struct blob_work {
 	int folder;
 	int file;	/* file of a get, open for reading; -1 if there is no file */
 	bool right;	/* true: the file was written, or the checksum of the file is right */
-	bool in_flight;			/* the store's count in_flight includes this put */
+	bool in_flight;			/* true: in_flight of the store counts this put */
 	/* the check of all entries; NULL for a get or a put */
 	struct blob_check *check;
 };
@@ -75,7 +75,7 @@ uint64_t blob_store_user_bytes(const struct blob_store *store);
 void blob_store_committed(struct blob_store *store);
 void blob_store_rolled_back(struct blob_store *store);
 
-/* Ends a put whose transaction was rolled back, so that no index names its file. */
+/* Ends a put whose transaction was rolled back; the index does not have the put's file. */
 void blob_store_abandon(struct blob_store *store, struct blob_work *work);
 
 /* Removes and counts all entries of a user, or of all users if `uid` is CACHE_ALL_USERS. */
@@ -91,7 +91,7 @@ bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 		    struct blob_work *work);
 
 /*
- * Returns whether an entry with the sizes of `blob` can be stored under `key`. A plan that exists
+ * Returns whether an entry that is as large as `blob` can be stored under `key`. A plan that exists
  * cannot be stored again; an entry of the engine's own store replaces an older entry.
  */
 bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],

@@ -30,14 +30,13 @@
 
 /*
  * Minimum time between two checks for changes by another connection, because SQLite locks the file
- * during a check. Between two checks, a cached answer may say that a hash is stored although
- * another connection has removed the hash. A stale answer is harmless, because this engine had
- * stored the hash.
+ * during a check. Between two checks, the keeper may report a hash as stored although another
+ * connection has removed it. This is harmless, because this engine did store the hash.
  */
 #define ASK_AGAIN_NS UINT64_C(1000000000)
 
 /*
- * Maximum wait for a lock that another process has: a keeper that ends, or a reader of the index.
+ * Maximum wait for a lock of the database that another process holds, such as an ending keeper.
  */
 #define BUSY_MS 2000
 
@@ -90,7 +89,7 @@ static const char schema[] =
 	"CREATE INDEX IF NOT EXISTS plan_by_user ON plan (uid, used);"
 	"INSERT OR IGNORE INTO meta VALUES ('next_file', '0');";
 
-/* A row of the index, and the time of the row's last use, which is a number from a counter. */
+/* A row of the index, and its last use, as a number that a counter increments at each use. */
 struct use {
 	uint32_t uid;
 	uint8_t token[CACHE_TOKEN_SIZE];
@@ -118,14 +117,14 @@ struct cache_index {
 	unsigned int num_uses;
 	bool in_batch;			/* true: the caller has begun a transaction */
 	/*
-	 * true: the caller's transaction was rolled back; calls do nothing until the transaction's
-	 * end
+	 * true: the caller's transaction was rolled back; calls do nothing until
+	 * cache_index_commit()
 	 */
 	bool batch_failed;
 	struct user_count *counts;
 	size_t num_counts, count_room;
 	int64_t total;			/* sum of the counts of all users */
-	bool counted;	/* true: the counts are valid for data_version `counted_at` */
+	bool counted;	/* true: the counts are those at data_version `counted_at` */
 	int64_t counted_at;		/* data_version of the database when rows were counted */
 	int64_t known_at;		/* data_version for which `known` is valid */
 	uint64_t asked_ns;		/* time of the last read of data_version */
@@ -250,9 +249,9 @@ static int make_views(struct cache_index *index)
 }
 
 /*
- * Checks the database: returns SQLITE_OK, SQLITE_CORRUPT or another error. If a page could not be
- * read, the text that SQLite's check yields has the error code. I/O errors do not count as damage,
- * except SQLITE_IOERR_CORRUPTFS.
+ * Checks the database: returns SQLITE_OK, SQLITE_CORRUPT or another error. If SQLite's check could
+ * not read a page, the text that the check yields contains the error code. I/O errors do not count
+ * as damage, except SQLITE_IOERR_CORRUPTFS.
  */
 static int check(sqlite3 *db)
 {
@@ -384,8 +383,8 @@ void cache_index_close(struct cache_index *index)
 }
 
 /*
- * Runs a statement with the values of `use`, and with `last` as the fifth value. Returns
- * SQLITE_ROW, SQLITE_DONE or an error.
+ * Runs a statement whose first four values come from `use`, and whose fifth value is `last`.
+ * Returns SQLITE_ROW, SQLITE_DONE or an error.
  */
 static int run(struct cache_index *index, enum statement which, const struct use *use,
 	       int64_t last)
@@ -493,7 +492,7 @@ static int count_all(struct cache_index *index)
 	return error;
 }
 
-/* Reduces the counts of rows by the number of rows that the last statement removed. */
+/* Subtracts the rows that the last statement removed from the counts of rows. */
 static void uncount(struct cache_index *index, int64_t *of_user)
 {
 	int64_t gone = sqlite3_changes(index->db);

@@ -42,8 +42,8 @@ bool cache_index_begin(struct cache_index *index);
 bool cache_index_commit(struct cache_index *index);
 
 /*
- * Returns whether an error has already rolled the batch back. After an error in a batch, calls do
- * nothing until cache_index_commit().
+ * Returns whether an error has rolled back the transaction of the present batch. After an error in
+ * a batch, calls do nothing until cache_index_commit().
  */
 bool cache_index_batch_failed(const struct cache_index *index);
 
@@ -85,8 +85,8 @@ struct sqlite3;
 struct sqlite3 *cache_index_db(struct cache_index *index);
 
 /*
- * Returns whether the index still has this engine's version. A newer engine may have emptied the
- * index while workers of this engine still run.
+ * Returns whether the index still belongs to this engine's version. A newer engine may have emptied
+ * the index while workers of this engine still run.
  */
 bool cache_index_is_current(struct cache_index *index);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The keeper's process. The main thread reads requests and sends answers, and waits for nothing
- * else. Besides the main thread, three threads do everything that may wait for a disk. The index
- * thread changes the index and the names of files. The index thread takes all waiting requests at
- * once and commits them together. The writing thread writes plans. The verifying thread reads plans
- * to compare their checksums. A worker has one request at a time. The writing thread and the
- * verifying thread serve the waiting requests of different users in turn.
+ * The keeper's process. The main thread only reads requests and sends answers. Besides the main
+ * thread, three threads do everything that may wait for a disk. The index thread changes the index
+ * and the names of files. The index thread takes all waiting requests at once and commits them
+ * together. The writing thread writes plans. The verifying thread reads plans to compare their
+ * checksums. A worker has one request at a time. The writing thread and the verifying thread serve
+ * the waiting requests of different users in turn.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -134,7 +134,7 @@ static struct user *get_user(struct keep *k, uint32_t uid, uint64_t now)
 	for (size_t i = 0; i < k->num_users; i++)
 		if (k->users[i].uid == uid)
 			return &k->users[i];
-	/* Drop users with full budgets, who need no entry. */
+	/* Remove the entries of users with full budgets: a new entry has full budgets, too. */
 	for (size_t i = 0; i < k->num_users; i++)
 		if (!is_paid(&k->users[i], now))
 			k->users[kept++] = k->users[i];
@@ -152,8 +152,8 @@ static struct user *get_user(struct keep *k, uint32_t uid, uint64_t now)
 }
 
 /*
- * Charges `price` to a budget that refills over time up to `most`. At the time *paid_ns the budget
- * is full. Returns false, without charging, if the rest of the budget is too small.
+ * Charges `price` to a budget that refills over time up to `most`; *paid_ns is the time at which
+ * the budget is full. Returns false, without charging, if less than `price` is left.
  */
 static bool pay(uint64_t *paid_ns, uint64_t price, uint64_t most, uint64_t now)
 {
@@ -398,7 +398,7 @@ static struct task *run_transaction(struct keep *k, struct task *batch)
 		t = t->next;
 	begun = t && cache_index_begin(k->index);
 	for (t = batch; t; t = t->next) {
-		/* A task in the stage FINISH has already been verified or written. */
+		/* In the stage FINISH, the file of a task is already verified or written. */
 		t->ended = t->stage == FINISH;
 		ask_index(k, t);
 		if (begun && cache_index_batch_failed(k->index)) {
@@ -430,8 +430,7 @@ static void run_batch(struct keep *k, struct task *batch)
 /* ---- threads ---- */
 
 /*
- * Takes the first task of a user other than the user served last. If all tasks are of the user
- * served last, takes the first task.
+ * Takes the first task of another user than the user that was served last, or else the first task.
  */
 static struct task *take_turn(struct queue *q)
 {
@@ -718,8 +717,7 @@ static void unmap_memory(struct client *c, struct task *t)
 }
 
 /*
- * Answers a request that needs no other thread. Returns false, without an answer, for all other
- * requests.
+ * Answers a request if the main thread can do so itself; otherwise returns false.
  */
 static bool answers_at_once(struct keep *k, struct client *c)
 {
@@ -845,8 +843,8 @@ static void keep_loop(struct keep *k)
 		if (poll(k->fds, k->count, -1) <= 0)
 			continue;
 		/*
-		 * Serve the last client first, because the last client takes the array element of a
-		 * client that leaves.
+		 * Serve clients from the end of the array, because the last client moves to the
+		 * array element of a client that leaves.
 		 */
 		for (size_t i = k->count; --i >= FIRST_CLIENT;)
 			if (k->fds[i].revents && !serve_client(k, i))

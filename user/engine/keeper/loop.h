@@ -21,8 +21,8 @@ struct keep *keep_begin(int broker, int listener, struct cache_index *index,
 			struct blob_store *plans);
 
 /*
- * Serves requests until the broker exits or tells the keeper to end. The loop finishes the requests
- * in progress before keep_run() returns.
+ * Serves requests until the broker exits or tells the keeper to end. Before keep_run() returns, it
+ * finishes the requests in progress.
  */
 void keep_run(struct keep *keep);
 

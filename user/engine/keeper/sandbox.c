@@ -98,8 +98,8 @@ static const int calls[] = {
 };
 
 /*
- * The allowed commands of fcntl(). The list of fcntl() commands omits commands for owners and
- * signals, because these commands could send signals to other processes.
+ * The allowed commands of fcntl(). Commands that set a file's owner or signal are forbidden,
+ * because they could send signals to other processes.
  */
 static const int file_commands[] = {
 	F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_GETLK, F_SETLK, F_SETLKW, F_ADD_SEALS,
@@ -138,8 +138,8 @@ static int allow_all(scmp_filter_ctx filter)
 	if (!error)
 		error = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, &self);
 	/*
-	 * SQLite asks the file system for its abilities by ioctl(). Most file systems answer
-	 * ENOTTY, so this filter also answers ENOTTY.
+	 * SQLite queries features of the file system by ioctl(). The filter makes the ioctl() fail
+	 * with ENOTTY, as it fails on most file systems.
 	 */
 	if (!error)
 		error = seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(ENOTTY), SCMP_SYS(ioctl), 0,

@@ -17,8 +17,8 @@
 #include "plan/kernels/isa.h"
 
 /*
- * Performance figures below 1.0, so that the NNAPI runtime prefers the device: 1.0 is the figure of
- * the runtime's own CPU code.
+ * Performance figures are relative to the runtime's own CPU code, which has 1.0. Lower figures make
+ * the NNAPI runtime prefer the device.
  */
 static const struct nn_performance offered = { .exec_time = 0.9f, .power_usage = 0.9f };
 static const struct nn_performance unoffered = { .exec_time = FLT_MAX, .power_usage = FLT_MAX };

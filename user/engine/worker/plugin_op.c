@@ -8,7 +8,7 @@
 #include "engine/worker/plugin_op.h"
 #include "ops/op.h"
 
-/* A plug-in's operation, which stays in the table of operations for ever. */
+/* A plug-in's operation, which is never removed from the table of operations. */
 struct plugin_op {
 	struct nn_op op;
 	const struct nna_engine_plugin_operation *operation;
@@ -47,8 +47,8 @@ static void set_value(struct nnx_operand *x, const struct nn_tensor *t)
 }
 
 /*
- * Fills in the structure that describes a run to a plug-in. Unless `computes` is set, outputs have
- * no value, and inputs have a value only if the plug-in needs the value for shapes.
+ * Fills in the structure that describes a run to a plug-in. If `computes` is false, only shapes are
+ * wanted: outputs have no value, and inputs have a value only if the plug-in needs it for shapes.
  */
 static enum nn_status take_run(struct nn_run *r, bool computes, struct nna_engine_plugin_run *run)
 {
