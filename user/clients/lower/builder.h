@@ -86,7 +86,7 @@ size_t builder_size(const struct operand *operand);
 /* Returns whether operation `from` or any later operation writes the operand. */
 bool builder_writes(const struct builder *b, uint32_t from, uint32_t operand);
 
-/* Returns the end of the operations that belong to the same node as operation `at`. */
+/* Returns 1 + the index of the last operation that belongs to the same node as operation `at`. */
 uint32_t builder_end(const struct builder *b, uint32_t at);
 
 /* Drops operations whose outputs are not needed to compute the operands in `keep`. */

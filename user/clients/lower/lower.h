@@ -167,7 +167,7 @@ uint32_t unary(struct lowering *t, int32_t type, uint32_t x);
 uint32_t dequantised(struct lowering *t, uint32_t x, int32_t type);
 /* Emits CAST to the OperandCode `type`, unless x has this type. */
 uint32_t cast(struct lowering *t, uint32_t x, int32_t type);
-/* Emits operation `type` on x and a number of shape [1]. */
+/* Emits an operation of type `type` whose inputs are x and a constant of shape [1]. */
 uint32_t with_number(struct lowering *t, int32_t type, uint32_t x, float value);
 /*
  * Emits ADD, SUB, MUL or DIV of operands with at most four dimensions. Operand a has the result's
@@ -196,10 +196,7 @@ uint32_t selected(struct lowering *t, uint32_t mask, uint32_t a, uint32_t b);
 /* Emits an elementwise operation with broadcasting to a shape, whose rank may be above 4. */
 uint32_t broadcast(struct lowering *t, int32_t type, uint32_t a, const struct shape *as,
 		   uint32_t b, const struct shape *bs, const struct shape *shape);
-/*
- * Emits an operation as broadcast() does, but with a result of the type of `like`, unless `like` is
- * bool.
- */
+/* Emits an operation like broadcast(). The result has the type of `like`, unless `like` is bool. */
 uint32_t broadcast_like(struct lowering *t, int32_t type, uint32_t a, const struct shape *as,
 			uint32_t b, const struct shape *bs, const struct shape *shape,
 			uint32_t like);

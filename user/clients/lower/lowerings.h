@@ -95,8 +95,8 @@ void divided(struct lowering *t, uint32_t x, const struct shape *shape, int axis
 	     uint32_t *parts);
 uint32_t reversed(struct lowering *t, uint32_t x, const struct shape *shape, int axis);
 /*
- * Pads each dimension by a pair of numbers. Emits PAD, or emits PAD_V2 or MIRROR_PAD (`code`) with
- * `more` as the last operand.
+ * Pads each dimension by a pair of numbers. `code` is PAD, PAD_V2 or MIRROR_PAD; the last two get
+ * `more` as their last operand.
  */
 uint32_t padded(struct lowering *t, int32_t code, uint32_t x, const int32_t *pairs, uint32_t more);
 /* Translates TILE: input 1 has the number of repetitions of each axis. */
@@ -174,11 +174,11 @@ struct window {
 };
 
 /*
- * Sets the padding of an axis so that the axis has size / stride windows. If the padding is odd,
- * the larger part is at the axis's end with `upper`, otherwise at the axis's start.
+ * Sets the padding of an axis so that the axis has size / stride windows, rounded up. If the
+ * padding is odd, the larger part is at the axis's end with `upper`, otherwise at the axis's start.
  */
 void window_same(struct window *w, int i, bool upper);
-/* Returns the dimensions of an image in the window's layout. */
+/* Sets `dims` to the dimensions of an image in the window's layout. */
 void window_dims(const struct window *w, uint32_t channels, const uint32_t size[2],
 		 uint32_t dims[4]);
 /* Returns a view of x as an image. */
@@ -192,7 +192,7 @@ uint32_t global_pooled(struct lowering *t, int32_t code, uint32_t x, const struc
 struct conv {
 	struct window w;
 	int32_t code;			/* a CONV_2D code of the NNAPI or of our extension */
-	uint32_t outputs, groups, inner;	/* inner: channels of a filter */
+	uint32_t outputs, groups, inner;	/* inner: number of input channels of each filter */
 	uint32_t x, filter, bias;
 	int32_t form;				/* of clients/dynamic.h */
 };

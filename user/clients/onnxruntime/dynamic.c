@@ -55,7 +55,7 @@ static bool has_constant_weights(const struct graph *graph, const struct node *p
 	       (zero == NO_VALUE || is_constant(graph, zero, type));
 }
 
-/* The GEMM of a pattern and the nodes after the GEMM, which reads the output of `quantise`. */
+/* A pattern of nodes: a GEMM that reads the output of `quantise`, and the nodes after the GEMM. */
 struct chain {
 	const struct node *cast, *mul;	/* `cast` and `mul` are NULL if the product yields float */
 	const struct node *scale;	/* node that multiplies the scales */

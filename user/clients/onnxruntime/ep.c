@@ -25,7 +25,7 @@ struct ep {
 	struct devices devices;
 	bool compiled;			/* true: this provider has claimed parts of a graph */
 	bool told;			/* true: the number of nodes was reported */
-	/* Counters over all graphs so far; `numbers` is the number of the next part. */
+	/* Counters over all graphs so far; `numbers` is the number that the next part gets. */
 	uint32_t nodes, taken, parts, numbers;
 };
 
@@ -114,9 +114,10 @@ static bool is_inner(const struct ep *ep, const OrtGraph *from, const struct gra
 }
 
 /*
- * Returns whether the provider leaves a whole graph to ONNX Runtime. The body of a Loop or a Scan,
- * which runs often, has inputs; a branch of If has no inputs. Up to version 1.24, ONNX Runtime
- * gives parts of different graphs of a model the same name, and then fails to load the model.
+ * Returns whether the provider leaves a whole graph to ONNX Runtime. Inner graphs with inputs are
+ * left, because they are bodies of Loop or Scan, which run often; branches of If have no inputs. Up
+ * to version 1.24, ONNX Runtime fails to load a model in which parts of several graphs are claimed,
+ * because it gives these parts the same name.
  */
 static bool is_left(const struct ep *ep, const struct graph *graph, bool is_in_node)
 {

@@ -95,7 +95,7 @@ static bool read_tensor(const struct ort *ort, const OrtValue *from, int *type,
 	    !ort_ok(ort, ort->GetTensorMutableData((OrtValue *)from, &bytes)) ||
 	    (shape_count(shape) > 0 && *size / onnx_size(*type) < (size_t)shape_count(shape)))
 		return false;
-	*data = *size ? bytes : "";	/* not NULL, because the tensor is a constant */
+	*data = *size ? bytes : "";	/* NULL would mean that the tensor is not a constant */
 	return true;
 }
 
@@ -263,10 +263,7 @@ static bool read_node(struct graph *graph, struct node *node)
 			 (void *)ort->Node_GetOutputs, &node->out, &node->out_count);
 }
 
-/*
- * Marks the values that inner graphs of a node use as if they were outputs of the graph that
- * contains the node.
- */
+/* Marks values that inner graphs of a node use as outputs of the graph that contains the node. */
 static bool count_implicit(struct graph *graph, const struct node *node)
 {
 	uint32_t *numbers = NULL, count = 0;

@@ -25,7 +25,7 @@ struct value {
 	 */
 	struct node *producer;
 	uint32_t consumers;		/* number of node inputs in this graph that use the value */
-	struct node *consumer;		/* one of the consumers */
+	struct node *consumer;		/* one of the nodes that use the value */
 	bool is_output;			/* true: the value is an output of the graph */
 	bool is_outer;			/* true: the value belongs to an enclosing graph */
 };

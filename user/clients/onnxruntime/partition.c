@@ -24,7 +24,7 @@ struct cost {
 
 /*
  * Rounds before LARGE replace unknown dimensions by small numbers. Rounds from LARGE on replace
- * them by numbers that are large enough for windows.
+ * unknown dimensions by numbers that are large enough for windows.
  */
 enum { ROUNDS = 2, LARGE = ROUNDS };
 
@@ -243,7 +243,7 @@ static void depths(const struct graph *graph, const struct cost *costs, int32_t 
 
 enum { NO_CONSUMER = -2, SEVERAL = -1 };
 
-/* Returns the depth of all consumers of two values; SEVERAL if it is not the same. */
+/* Returns the common depth of the consumers of two values; SEVERAL if the depths differ. */
 static int32_t same_depth(int32_t a, int32_t b)
 {
 	return a == NO_CONSUMER || a == b ? b : b == NO_CONSUMER ? a : SEVERAL;
@@ -251,8 +251,8 @@ static int32_t same_depth(int32_t a, int32_t b)
 
 /*
  * Moves a DequantizeLinear to the part of its consumers, which can then read the 8-bit tensor
- * directly. Moves a node whose output is a constant, too, because a part knows only constants that
- * its own nodes compute. Returns false if memory runs out.
+ * directly. Also moves a node whose output is a constant, because a part can use only constants
+ * that its own nodes compute. Returns false if memory runs out.
  */
 static bool sink(const struct graph *graph, const struct cost *costs, int32_t *depth)
 {
@@ -281,8 +281,8 @@ static bool sink(const struct graph *graph, const struct cost *costs, int32_t *d
 }
 
 /*
- * Rejects nodes whose output is a constant that another part uses, because the other part would not
- * know the constant. Returns whether it has rejected a node.
+ * Rejects nodes whose output is a constant that nodes of another part use, because a part can use
+ * only constants that its own nodes compute. Returns whether it has rejected a node.
  */
 static bool reject_shared(const struct graph *graph, struct cost *costs, const int32_t *depth, char **why)
 {

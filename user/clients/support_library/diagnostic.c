@@ -237,7 +237,7 @@ static int32_t session_id(void)
 	return atomic_compare_exchange_strong(&session, &none, random) ? random : none;
 }
 
-/* Defines two functions that return a value: of a compilation and of an execution. */
+/* Defines two functions that return `value`: one for compilations, one for executions. */
 #define BOTH(type, name, of, value)							\
 static type compilation_##name(compilation_info *info)					\
 {											\
@@ -252,8 +252,8 @@ static type execution_##name(execution_info *info)					\
 }
 
 /*
- * The accessors for compilations and executions: type of the result, name of the static function,
- * name in the table, and value.
+ * The values that both compilations and executions have: type, name of the static function, name in
+ * the table, and value.
  */
 #define FOR_BOTH(X)									\
 	X(int32_t, session_id, getSessionId, session_id())				\

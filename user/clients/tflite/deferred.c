@@ -211,8 +211,8 @@ static void follow(struct kernel *k, struct tfl_context *context)
 }
 
 /*
- * Copies tensors that have buffers of the delegate to or from the memory that TensorFlow Lite's
- * kernels use.
+ * Copies inputs (with `in`) from the delegate's buffers to the memory that TensorFlow Lite's
+ * kernels use, or outputs from this memory to the buffers.
  */
 static int move_buffers(struct kernel *k, struct tfl_context *context, bool in)
 {

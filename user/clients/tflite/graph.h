@@ -107,8 +107,8 @@ uint32_t low_in(struct lowering *t, uint32_t i);
 /* Returns input i, indices of int32 or int64. Indices that exceed 32 bits are clamped. */
 uint32_t index_in(struct lowering *t, uint32_t i);
 /*
- * Returns the data of a constant input as another type of the same size. If the input is not
- * constant, it must already have the scale of `type`.
+ * Returns input i as an operand of type `type`, whose elements have the same size as the input's.
+ * An input that is not constant must already have the scale of `type`.
  */
 uint32_t in_as(struct lowering *t, uint32_t i, const struct operand *type);
 /* Sets output i, whose shape TensorFlow Lite has computed. */

@@ -13,13 +13,13 @@ struct row {
 	uint8_t data;			/* index of the main input */
 	uint8_t min_inputs, max_inputs;
 	bool params;			/* the node has parameters, which are mandatory */
-	bool optional;			/* inputs before min_inputs may be absent */
+	bool optional;			/* inputs with an index below min_inputs may be absent */
 	/* the operation only moves values, so quantised tensors need no scale */
 	bool raw;
 	bool any;			/* output 0 has another type than the main input */
 	bool pair;			/* all inputs have the same type */
 	uint32_t shape_inputs;		/* set of inputs that the output's shape depends on */
-	/* why NNAPI cannot express the operation; NULL: NNAPI lacks the operation */
+	/* why NNAPI cannot express the operation; NULL if NNAPI simply lacks the operation */
 	const char *why;
 };
 

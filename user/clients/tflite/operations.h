@@ -26,8 +26,8 @@ int32_t operation_code(const struct tfl_registration *registration);
 const char *operation_name(int32_t code);
 
 /*
- * Returns why NNAPI cannot express the operation; NULL if NNAPI can, or if NNAPI lacks the
- * operation.
+ * Returns why NNAPI cannot express the operation. Returns NULL if NNAPI can express the operation,
+ * or simply lacks it.
  */
 const char *operation_why(int32_t code);
 

@@ -15,7 +15,7 @@ enum { LEAST_MINOR = 4, MOST_NODES = 1 << 24, MOST_DIMS = 1 << 8, LAST_TYPE = 63
 /* The symbol is weak because TensorFlow Lite may be linked into the program or not. */
 __attribute__((weak)) const char *TfLiteVersion(void);
 
-/* Returns the version of a function's library; NULL if the library does not tell its version. */
+/* Returns the version of a function's library; NULL if the library reports no version. */
 static const char *version_of(const void *function)
 {
 	const char *(*version)(void) = TfLiteVersion, *found;

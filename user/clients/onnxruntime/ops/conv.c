@@ -302,8 +302,8 @@ void conv_transpose_op(struct lowering *t)
 		       "%d spatial dimensions, must be 1 or 2 as in the filter", shape->rank - 2))
 		return;
 	/*
-	 * The window of a transposed convolution may exceed the input, so check the window against
-	 * a larger input.
+	 * window_read() rejects windows that exceed the input, which a transposed convolution
+	 * allows, so pass a large input shape.
 	 */
 	of = *shape;
 	for (int i = 0; i < shape->rank - 2; i++) {

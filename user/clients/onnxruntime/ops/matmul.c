@@ -158,7 +158,7 @@ static void batched(struct lowering *t, struct shape *a, struct shape *b, bool a
 	rows = (uint32_t)as.dims[rank - 2];
 	inner = (uint32_t)as.dims[rank - 1];
 	columns = (uint32_t)bs.dims[rank - 1];
-	/* Make a and b the shapes of the inputs in memory, before transposition. */
+	/* Undo the transposition of the shapes, to get the shapes of the inputs in memory. */
 	transpose_shape(a, at);
 	transpose_shape(&as, at);
 	transpose_shape(b, bt);

@@ -153,7 +153,7 @@ static uint32_t backwards(struct lowering *t, const struct recurrent *r, uint32_
 		    vector_int(t, 1, (int32_t[]){ r->batch_first }));
 }
 
-/* Returns the name number `index` of a node's attribute "activations"; NULL if it has fewer names. */
+/* Returns name `index` of the list "activations"; NULL if the list has fewer names. */
 static const char *activation_at(struct lowering *t, size_t index)
 {
 	const struct attribute *given = attr(t, "activations");

@@ -227,7 +227,10 @@ static void transposed_convolution(struct lowering *t, uint32_t image, uint32_t 
 								 (out + stride - size) / stride;
 		int64_t need = (steps - 1) * stride + size - out;
 
-		/* TensorFlow Lite's kernels read other elements than the input's. */
+		/*
+		 * For inputs of another size, TensorFlow Lite's kernels access other elements than
+		 * NNAPI.
+		 */
 		if (steps != c.w.in[i])
 			return refuse(t, "an output size of %lld is for %lld elements of the input, not %u",
 				      (long long)out, (long long)steps, c.w.in[i]);
