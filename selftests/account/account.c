@@ -446,7 +446,7 @@ TEST_F(account, subordinate_ids_are_one_user)
 	actor_go(&actor);
 	EXPECT_TRUE(actor_await(&actor));
 	EXPECT_EQ(summary_get(-1, "users"), users + 1);
-	/* The engine sees the owner's user id, even for the context of the subordinate id. */
+	/* The engine gets the owner's user id, even for the context of the subordinate id. */
 	while (!broker_next(self->s.broker, NNACCEL_ENGINE_NONBLOCK, &next)) {
 		EXPECT_EQ(next.out_uid, OWNER);
 		seen++;
@@ -536,7 +536,7 @@ TEST_F(account, memory_cgroup)
 	EXPECT_EQ(rmdir(GROUP), 0);
 }
 
-/* Pools and bursts that are destroyed give their pages back to the kernel. */
+/* If pools and bursts are destroyed, the charge for their pages ends. */
 TEST_F(account, memory_comes_back)
 {
 	enum { BURSTS = 150, ROOM = 1 << 20 };

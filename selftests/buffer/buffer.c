@@ -543,7 +543,9 @@ TEST_F(buffers, pool_copy_refusals)
 		  0);
 }
 
-/* An execution may write no bytes; the copy out of its buffer then changes no memory. */
+/*
+ * If an execution writes no bytes to its output buffer, a copy out of the buffer changes no memory.
+ */
 TEST_F(buffers, copy_of_no_bytes)
 {
 	int fd = file_new(PAGE);

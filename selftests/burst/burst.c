@@ -244,7 +244,7 @@ TEST_F(bursts, be_of_any_capacity)
 
 struct region {
 	uint64_t offset;
-	bool is_ring;		/* true: a ring; false: a page */
+	bool is_ring;		/* true: a ring; false: the status page or the doorbell's page */
 	bool client_writes;
 	bool worker_writes;
 };

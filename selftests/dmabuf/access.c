@@ -225,8 +225,8 @@ TEST_F(access, of_commands_that_overlap_on_own_memory)
 	ASSERT_GE(files[0], 0);
 	ASSERT_GE(files[1], 0);
 	/*
-	 * While commands access the memory, neither syncs by user space nor a new mapping of the
-	 * device sync the memory.
+	 * While commands access the memory, the module does not sync the memory for user space's
+	 * DMA_BUF_IOCTL_SYNC or for a new mapping of the device.
 	 */
 	EXPECT_EQ(buffer_sync(buffer, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
 	EXPECT_EQ(buffer_sync(buffer, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW), 0);
@@ -867,8 +867,8 @@ TEST_F(sync, is_not_beside_a_command)
 }
 
 /*
- * The exporter is notified of the end of a worker's writes, even if a command only reads the
- * memory when the writes end. A begin or an end that comes during the command is not lost.
+ * The exporter is notified of the end of a worker's writes, even if the writes end while a command
+ * reads the memory. The writes begin before or during the command.
  */
 TEST_F(sync, writes_beside_a_command_that_reads)
 {

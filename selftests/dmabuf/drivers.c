@@ -254,7 +254,7 @@ TEST_F(drivers, vivid_exports)
 	munmap(yours, length);
 	close(export.fd);
 	/*
-	 * After the camera is closed, a frame's memory lives until the last reference to the
+	 * After the camera is closed, a frame's memory is not freed until the last reference to the
 	 * dma-buf is dropped.
 	 */
 	close(camera);

@@ -476,8 +476,8 @@ static void crowd(struct __test_metadata *_metadata, FIXTURE_DATA(misbehave) *se
 		EXPECT_EQ(answer(self), 0);
 	}
 	/*
-	 * Only one call is inside the exporter. The number of threads that wait for the blocked
-	 * call is limited, and much smaller than CROWD.
+	 * The module makes only one call of the exporter at a time. The number of threads that wait
+	 * for the blocked call is limited, and much smaller than CROWD.
 	 */
 	EXPECT_TRUE(BECOMES(&self->x, blocked, 1));
 	EXPECT_EQ(other_runs(&other, how == EXPORTER_END_BLOCKS ? "300 ends blocked" :

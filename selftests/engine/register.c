@@ -245,8 +245,8 @@ static bool has_changed(int file)
 }
 
 /*
- * Each registration and end of an engine sends a change event, and wakes poll() on "state" in
- * sysfs.
+ * Each time an engine registers or ends, the module sends a change event, and wakes poll() on
+ * "state" in sysfs.
  */
 TEST_F(engines, changes_are_told)
 {

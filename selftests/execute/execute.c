@@ -137,7 +137,7 @@ TEST_F(executions, device_time_adds_up)
 {
 	const struct {
 		uint64_t told;
-		bool is_taken;		/* false: the module uses the worker's time instead */
+		bool is_taken;		/* false: the device time is the worker's time */
 	} cases[] = {
 		{ 1, true }, { 0, true }, { NNACCEL_TIME_NONE, false }, { NNACCEL_TIME_NONE - 1, false },
 	};

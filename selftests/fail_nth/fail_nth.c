@@ -597,7 +597,7 @@ static void sweep(struct __test_metadata *_metadata, FIXTURE_DATA(fail_nth) *sel
 	bool failed = true;
 	int nth;
 
-	/* Skip here and not in the fixture, because the harness runs a test whose fixture skips. */
+	/* Skip here, because the harness runs a test even if the test's fixture skips. */
 	if (self->nth < 0)
 		SKIP(return, "this kernel injects no faults");
 	if (!ready) {

@@ -156,8 +156,8 @@ static int disturbed_copy(FIXTURE_DATA(wait) *self, struct nnaccel_buffer_copy *
 }
 
 /*
- * Allocates a buffer whose layout only the worker knows, so that the worker makes each copy of the
- * buffer.
+ * Allocates a buffer whose layout only the worker can convert, so that the worker makes each copy
+ * of the buffer.
  */
 static uint32_t converted_buffer(struct __test_metadata *_metadata, FIXTURE_DATA(wait) *self)
 {

@@ -328,7 +328,7 @@ static void test_deadline(void **state)
 	struct nna_memory *m = fill(1, KIT_ENGINE_LATE), *in_time = fill(COUNT, 1);
 
 	(void)state;
-	/* The highest deadline never passes. */
+	/* A deadline of UINT64_MAX never passes. */
 	check(run(q, NULL, in_time, UINT64_MAX));
 	assert_int_equal(run(p, NULL, m, 1), NN_MISSED_DEADLINE_PERSISTENT);
 	assert_int_equal(run(p, NULL, m, clock_ns() + 1000000), NN_MISSED_DEADLINE_TRANSIENT);

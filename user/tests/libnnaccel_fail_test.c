@@ -505,7 +505,10 @@ static void test_extensions_again(void **state)
 	take_back();
 }
 
-/* Callers have pointers into a device's list of extensions when they fork; the lists must stay. */
+/*
+ * In a forked child, a device's list of extensions stays valid even after the child has closed the
+ * device.
+ */
 static void test_extensions_in_child(void **state)
 {
 	const struct nn_device_extension *list;

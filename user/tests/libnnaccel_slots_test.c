@@ -18,7 +18,7 @@
 #define ROUNDS	20000
 #define LIVE	8	/* number of memories that have a slot at the same time */
 
-/* The addresses of the elements of `places` are equally spaced and stand for memories. */
+/* The address of each element of `places` stands for a memory. The addresses are equally spaced. */
 static char places[COUNT][112];
 
 static const struct nna_memory *memory(int i)

@@ -364,9 +364,9 @@ static void read_case(struct the_case *c, const char *graph, const char *outputs
 static char operations[1024];
 
 /*
- * Number of operations of the project's own extension. If own_count is less than OWN, the NNAPI
- * lacks some of the extension's operations, and outputs may differ from the expected numbers by
- * APART.
+ * OWN is the number of operations of the project's own extension. If own_count is less than OWN,
+ * the NNAPI has only the first own_count of these operations, and outputs may differ from the
+ * expected numbers by APART.
  */
 enum { OWN = 5 };
 static uint32_t own_count = OWN;

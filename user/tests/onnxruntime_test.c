@@ -232,8 +232,8 @@ static void test_capability(void **unused)
 }
 
 /*
- * The operation that the replaced query for supported operations reports as unsupported (-1: none),
- * and the query's result code.
+ * Settings of the replaced query for supported operations: the index of an operation that the query
+ * reports as unsupported (-1: none), and the result code (0: the real result code).
  */
 static struct {
 	int refused, result;
@@ -778,7 +778,7 @@ int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *
 	return result;
 }
 
-/* The log line about claimed nodes is a warning if their device is the CPU. */
+/* The log line that reports claimed nodes is a warning if the CPU computes these nodes. */
 static void test_warning(void **unused)
 {
 	static const struct {

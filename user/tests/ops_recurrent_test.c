@@ -576,8 +576,8 @@ static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t ou
 }
 
 /*
- * Tests the published test vectors of the random generator. Samples of classes with equal logits
- * show the bits of the random generator.
+ * Tests the published test vectors of the random generator. If 4096 classes have equal logits, each
+ * sample is the first 12 bits of a random number.
  */
 static void test_random_sequence(void **state)
 {

@@ -275,8 +275,8 @@ static void test_parts_that_wrap(void **state)
 
 /*
  * Tests a grouped convolution in float16. The model contains LSH_PROJECTION, so the compiler does
- * not convert the model to float32. The distance between two groups' biases is counted in fp16
- * elements.
+ * not convert the model to float32. The kernel must count the distance between the biases of two
+ * groups in fp16 elements.
  */
 static void test_groups_of_fp16(void **state)
 {

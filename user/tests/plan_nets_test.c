@@ -141,8 +141,8 @@ static void check_net(net_fn *make, enum net_type type)
 }
 
 /*
- * Checks networks that contain float layers even when the networks are quantised. Kernels and
- * reference kernels round floats differently, so quantised results may differ slightly.
+ * Checks a network in float and in quantised form; the quantised form has float layers, too.
+ * Kernels and reference kernels round floats differently, so quantised results may differ slightly.
  */
 static void check_sequence(sequence_fn *make)
 {

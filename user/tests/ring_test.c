@@ -969,8 +969,9 @@ static void test_probes(void **state)
 }
 
 /*
- * A waiter that other processes delayed plans to sleep for some waits, and for twice as many waits
- * after the next delay. A delay by other processes does not change the waiter's mean times.
+ * If other processes delayed a waiter, the waiter plans to sleep for the next 8 waits. After each
+ * further delay, the waiter plans to sleep for twice as many waits, up to 1024. A delay by other
+ * processes does not change the waiter's mean times.
  */
 static void test_held_up(void **state)
 {
@@ -991,7 +992,7 @@ static void test_held_up(void **state)
 		assert_int_equal(waits, most < 1024 ? most : 1024);
 	}
 	assert_int_equal(waiter.mean_ns, mean_ns);
-	/* After some quick waits, the waiter treats the next delay like the first delay. */
+	/* After seven quick waits, the waiter again sleeps for only 8 waits after a delay. */
 	for (int i = 0; i < 7; i++)
 		nn_waiter_learn(&waiter, 3000, false);
 	nn_waiter_held_up(&waiter);

@@ -631,7 +631,7 @@ static bool fail_requests(const struct run *run, int error)
 }
 
 /*
- * Kernel requests fail in a child process, because the child's library has not searched for devices
+ * Lets kernel requests fail in turn, in a child process whose library has not searched for devices
  * yet.
  */
 static void test_each_request(void **state)

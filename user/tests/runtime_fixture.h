@@ -128,9 +128,8 @@ static inline ANeuralNetworksCompilation *compile(ANeuralNetworksModel *model, b
 struct add_models {
 	ANeuralNetworksModel *model;
 	ANeuralNetworksModel *open_model;
-	ANeuralNetworksCompilation *compilation;	/* of `model`, for the CPU by name */
-	ANeuralNetworksCompilation *open;		/* of `open_model`, for the CPU or all
-							 * devices */
+	ANeuralNetworksCompilation *compilation;	/* `model`, compiled for the CPU by name */
+	ANeuralNetworksCompilation *open;		/* `open_model`, compiled for CPU or all */
 };
 
 static inline void add_models_init(struct add_models *m, bool open_by_name)

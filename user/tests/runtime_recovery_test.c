@@ -416,7 +416,10 @@ static void test_engine_is_restarted(void **state)
 	nna_log_set(take_line, NULL, NNA_LOG_ERROR);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		accel.worker++;
-		/* Two calls find no engine: the execution and its first search for an engine. */
+		/*
+		 * The execution finds no engine, and its first search for an engine finds none
+		 * either.
+		 */
 		accel.offline_looks = 2;
 		accel.execute_status = cases[i].status;
 		accel.executed = 0;

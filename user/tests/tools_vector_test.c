@@ -29,8 +29,8 @@ static char path[64];
 #define NAME "a vector with a name of 95 characters, which is as long as names of vectors may be in the file."
 
 /*
- * Returns a vector of (x + constant) * y. The constant lies in a pool that has other bytes, too, or
- * in the model.
+ * Returns a vector of (x + constant) * y. If `has_pool` is true, the constant is in the middle of a
+ * pool; otherwise the constant is in the model.
  */
 static struct vector *make_vector(bool has_pool)
 {

@@ -809,7 +809,10 @@ static void test_shared_memory(void **unused)
 	assert_int_equal(facts.dispatches, 6);
 	assert_int_equal(facts.unshared, 7 * 512);
 	assert_int_equal(facts.temporaries, 2 * 512);
-	/* The memory for the first input begins at byte 256, and that for the output follows. */
+	/*
+	 * The first input begins at byte 256 of the staging memory, and the output follows the
+	 * input.
+	 */
 	assert_int_equal(facts.staging, 256 + 2 * 512);
 	check_against_plan(p);
 	prepared_release(p);
@@ -1095,7 +1098,10 @@ static void test_wait_fails(void **unused)
 	make_arguments(&b.model, &a);
 	for (uint32_t i = 0; i < 2; i++) {
 		p = must_prepare(&b.model);
-		/* Six calls record transfers, and two calls reset the fence and submit commands. */
+		/*
+		 * The ninth call of an execution waits for the GPU: six calls record transfers, one
+		 * call resets the fence, and one call submits commands.
+		 */
 		fail_after(results[i], 8);
 		assert_int_not_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
 		assert_true(layer->is_reached);

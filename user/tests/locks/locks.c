@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WRITER 2U	/* bit of a rwlock's __readers if a writer holds the lock */
+#define WRITER 2U	/* bit of a rwlock's __readers that is set while a writer holds it */
 #define READER 8U
 
 static int is_locked(const pthread_mutex_t *lock)

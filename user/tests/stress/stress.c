@@ -62,9 +62,9 @@ enum step { OPEN, PREPARE, EXECUTE, STEPS };
 /* The results of all processes; the processes share this memory. */
 static struct shared {
 	atomic_bool stop;
-	atomic_uint tries, refused;		/* number of A's tries, and of refused tries */
-	atomic_uint rounds, failures;		/* number of B's rounds, and of failed rounds */
-	/* number of root's queries, and of failed queries */
+	atomic_uint tries, refused;		/* numbers of A's attempts and refused attempts */
+	atomic_uint rounds, failures;		/* numbers of B's rounds and failed rounds */
+	/* numbers of root's queries and failed queries */
 	atomic_uint questions, unanswered;
 	char message[200];			/* message of the last failure of B or root */
 	uint32_t samples[STEPS][MAX_SAMPLES];	/* us */
