@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests pools that only devices access: NNACCEL_IMPORT_DEVICE, and engines that registered with
- * NNACCEL_ENGINE_DEVICE_POOLS. CPUs cannot map a pool of NNACCEL_IMPORT_DEVICE, so the module never
- * notifies the exporter of CPU accesses.
+ * Tests pools that only devices access, because of the flag NNACCEL_IMPORT_DEVICE. Engines accept
+ * these pools by the flag NNACCEL_ENGINE_DEVICE_POOLS. CPUs cannot map a pool of
+ * NNACCEL_IMPORT_DEVICE, so the module never notifies the exporter of CPU accesses.
  */
 #include <fcntl.h>
 #include <linux/dma-buf.h>

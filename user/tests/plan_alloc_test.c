@@ -75,8 +75,8 @@ static struct model_builder built;
 static uint32_t rank, dims[4];
 
 /*
- * The number of input shapes that executions use in turn. The first dimension of a shape is 8 less
- * than the previous shape's first dimension.
+ * The number of input shapes that executions use in turn. From each shape to the next, the first
+ * dimension decreases by 8.
  */
 static uint32_t shapes_in_turn = 1;
 

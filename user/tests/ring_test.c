@@ -412,7 +412,8 @@ static void test_hostile_consumed(void **state)
 }
 
 /*
- * Hostile values of the word `waiting`, which suppress or request wake-ups, only cost system calls.
+ * If the peer writes an invalid value to the word `waiting`, a sender still sends its packet, and
+ * only makes system calls for wake-ups that are not needed.
  */
 static void test_hostile_waiting(void **state)
 {

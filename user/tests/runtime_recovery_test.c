@@ -215,7 +215,7 @@ static void test_prepared_again(void **state)
 	assert_int_equal(accel.in_bursts, 3);
 	assert_int_equal(accel.bursts, 1);
 	/*
-	 * An execution outside of the burst prepares the model again, while the burst still has
+	 * An execution outside of the burst prepares the model again. The burst then replaces its
 	 * memory for the dead prepared model.
 	 */
 	accel.worker++;

@@ -348,7 +348,7 @@ static void test_late_nodes_that_are_refused(void **state)
 	for (int mask = 2; mask < 16; mask += 2)
 		for (int by_nnapi = 0; by_nnapi < 2; by_nnapi++) {
 			const int refused = __builtin_popcount((unsigned int)mask);
-			/* Nodes that follow each other on the device are one model. */
+			/* The delegate compiles consecutive nodes of the device as one model. */
 			const int accepted = 15 & ~mask;
 			const int models = __builtin_popcount((unsigned int)(accepted & ~(accepted << 1)));
 			struct world *w = take_reshaped(d, reshaped_and_more(

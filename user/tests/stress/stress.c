@@ -315,7 +315,7 @@ static void store(void)
 		atomic_fetch_add(&shared->refused, 1);
 	else
 		nna_prepared_model_free(p);
-	/* Open a new context after 32 stores, because each context has a budget of stores. */
+	/* Open a new context after 32 stores, because a context's number of stores is limited. */
 	if ((int)value % 32 == 0) {
 		nna_device_close(device);
 		device = NULL;
