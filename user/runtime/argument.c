@@ -150,7 +150,7 @@ static void keep(const struct checking *c, struct request_arg *arg)
 	/* Memories made from a description, and images, are always used as a whole. */
 	if (a->memory && (a->memory->domain || memory_is_image(a->memory)))
 		arg->length = a->memory->size;
-	/* The length that devices get does not include padding. */
+	/* The runtime passes the length without padding to devices. */
 	if (operand_size(&c->operand) && arg->length > operand_size(&c->operand))
 		arg->length = operand_size(&c->operand);
 	arg->rank = c->operand.rank;
@@ -183,8 +183,8 @@ int execution_set_argument(ANeuralNetworksExecution *execution, const struct arg
 		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "%s %d was set already",
 			       argument->output ? "output" : "input", argument->index);
 	/*
-	 * Once an argument was set, the application cannot enable or disable padding, even if the
-	 * argument's size is wrong.
+	 * After the first argument, even a rejected argument, the application cannot enable or
+	 * disable padding any more.
 	 */
 	execution->any_set = true;
 	result = check_size(&c);

@@ -7,7 +7,7 @@
 
 #include "runtime/execution.h"
 
-/* An input or output of an execution, as the application describes it. */
+/* The application's description of an input or output of an execution. */
 struct argument {
 	bool output;
 	int32_t index;

@@ -17,7 +17,7 @@ struct costs {
 	const struct nn_model *model;
 	const struct nn_device_info *info;
 	uint32_t preference;
-	double *subgraphs;	/* cost of each subgraph; NAN: not yet computed */
+	double *subgraphs;	/* cost of each subgraph; NAN before it is computed */
 };
 
 static double figure(const struct costs *c, const struct nn_performance *performance)
@@ -98,9 +98,9 @@ static bool is_for_cpu(const struct nn_subgraph *subgraph, const struct nn_opera
 
 /* State of the search for an operation's device. */
 struct choice {
-	double cost;		/* lowest cost so far; INFINITY before a device is found */
-	bool settled;		/* the CPU was chosen, so costs no longer matter */
-	bool taken;		/* a device other than the CPU can execute the operation */
+	double cost;		/* lowest cost so far; INFINITY if no device was found yet */
+	bool settled;		/* true: the CPU was chosen, regardless of costs */
+	bool taken;		/* true: a device other than the CPU can execute the operation */
 };
 
 static void offer(struct costs *c, const ANeuralNetworksDevice *device, uint32_t index,

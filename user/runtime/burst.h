@@ -14,7 +14,7 @@ struct ANeuralNetworksBurst {
 	const ANeuralNetworksCompilation *compilation;
 	atomic_flag busy;
 
-	/* Only the thread that holds the burst's lock uses the following fields. */
+	/* The following fields may only be used by the thread that holds the burst's lock. */
 	/* The request of each step, with a channel if the step's device has one. */
 	struct request *requests;
 	ANeuralNetworksMemory *temporaries;	/* temporary operands; NULL until needed */

@@ -173,7 +173,7 @@ static bool open_entry(struct entry *e, const struct cache_options *cache,
 	return false;
 }
 
-/* Returns, for messages, a description of where a cache entry's files are. */
+/* Returns the location of a cache entry's files, as a text for messages. */
 static const char *where(const struct cache_options *cache)
 {
 	return cache->dir ? cache->dir : "the files given";
@@ -210,7 +210,7 @@ static bool load(const struct cache_options *cache, const struct step *step,
 				strerrordesc_np(errno));
 		return false;
 	}
-	/* Empty files that the application passed also count as a missing entry. */
+	/* If the application passed empty files, the entry also counts as missing. */
 	if (cache->fds && is_empty(e)) {
 		close_entry(e);
 		return false;

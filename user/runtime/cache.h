@@ -15,8 +15,9 @@ struct cache_options {
 /*
  * Prepares a step from its cache entry. Without a valid cache entry, prepares the step and saves a
  * new entry. An error in loading or saving the cache entry is only logged. If `cache` is NULL or
- * the device has no cache files, the step is prepared without a cache. An application's open files
- * are for a whole model, so a step that is only a part of the model is not cached in these files.
+ * the device has no cache files, the step is prepared without a cache. If the application passed
+ * open files, only a step with the whole model is cached, because the files are for the whole
+ * model.
  */
 int cache_prepare(const struct cache_options *cache, const struct step *step,
 		  const struct prepare_options *options, struct prepared **prepared,

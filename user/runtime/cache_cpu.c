@@ -24,8 +24,8 @@ enum { MODEL, DATA };		/* index of a file in a cache entry */
 #define MAGIC UINT64_C(0x3265686361636e6e)	/* "nncache2" */
 
 /*
- * Number of bytes that a thread reads at a time: fewer than fit into the CPU's cache, so that
- * hashing finds the bytes in the cache.
+ * Number of bytes that a thread reads at a time: so few that the bytes are still in the CPU's cache
+ * when they are hashed.
  */
 #define CHUNK (UINT64_C(256) << 10)
 
@@ -60,7 +60,7 @@ static enum nn_status read_all(int fd, const char *kind, void *to, uint64_t from
 
 /* Data in chunks. */
 struct chunks {
-	int fd;	/* file with the chunks; -1: chunks are in memory */
+	int fd;	/* file that contains the chunks; -1 if the chunks are in memory */
 	char *data;
 	uint64_t size;
 	uint64_t *hashes;

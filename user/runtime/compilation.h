@@ -18,7 +18,7 @@ struct ANeuralNetworksCompilation {
 	const ANeuralNetworksModel *model;
 	const ANeuralNetworksDevice **devices;
 	uint32_t num_devices;
-	bool is_explicit;	/* the application named the devices, so the CPU is no fallback */
+	bool is_explicit;	/* the application named the devices: no fallback to the CPU */
 	int32_t preference;
 	bool is_one_thread;		/* see RUNTIME_ONE_THREAD */
 	int32_t priority;

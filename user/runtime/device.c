@@ -119,8 +119,8 @@ static void find_devices(bool at_once)
 {
 	pthread_once(&list.once, open_devices);
 	/*
-	 * If another thread is searching, do not wait: the next call returns the devices that the
-	 * other thread finds.
+	 * Do not wait for another thread that is searching: the next call returns the devices that
+	 * the search finds.
 	 */
 	if (pthread_mutex_trylock(&list.lock))
 		return;

@@ -49,7 +49,7 @@ struct request {
 	struct channel *channel;		/* channel of a burst, or NULL */
 	struct trace_run *trace;	/* object that receives the device's times, or NULL */
 
-	/* From `shapes` on, the members are results of the execution. */
+	/* The members from `shapes` on are results of the execution. */
 	struct nn_output_shape *shapes;		/* [num_outputs] */
 	bool shapes_known;
 	uint64_t on_device_us;			/* NNA_TIME_NONE: unknown */
@@ -74,7 +74,10 @@ struct prepared_role {
 
 struct memory_domain;
 
-/* A burst's connection to a prepared model. Each kind of device defines its own struct channel. */
+/*
+ * A channel: a burst's connection to a prepared model. Each kind of device defines its own struct
+ * channel.
+ */
 struct channel;
 
 /*
@@ -174,8 +177,8 @@ static inline const struct nn_device_info *device_info(const ANeuralNetworksDevi
 
 /*
  * Fill in the structure of a device. If there is no device, device_nnaccel_open() returns false and
- * sets `err` to the reason. If `wait` is set, device_nnaccel_open() waits as long as the kernel
- * waits for an engine that is starting.
+ * sets `err` to the reason. If `wait` is set and the engine is starting, device_nnaccel_open()
+ * waits for the engine as long as the kernel does.
  */
 void device_cpu_open(ANeuralNetworksDevice *device);
 bool device_nnaccel_open(ANeuralNetworksDevice *device, const struct nna_device_entry *entry,

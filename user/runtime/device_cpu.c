@@ -101,8 +101,8 @@ static int end_pools(const struct cpu_prepared *cpu, const struct graph *graph, 
 }
 
 /*
- * Begins the CPU's accesses to the memories of constants. The accesses end when the plan is made,
- * although the plan reads the constants later, because constants do not change any more.
+ * Begins the CPU's accesses to the memories of constants. The accesses end when the plan is made.
+ * The plan may still read the constants later, because constants do not change.
  */
 static int begin_pools(struct cpu_prepared *cpu, const struct graph *graph, struct nn_error *err)
 {
@@ -232,8 +232,8 @@ static int begin_args(const struct request_arg *from, uint32_t count, int prot, 
 }
 
 /*
- * Ends the access to an argument that begin_args() began. If the data pointer is NULL, no access
- * has begun.
+ * Ends the access to an argument that begin_args() began. If the argument's data pointer is NULL,
+ * begin_args() has not begun an access.
  */
 static int end_arg(const struct request_arg *from, const struct nn_arg *arg, int prot,
 		   bool written, struct nn_error *err)

@@ -47,11 +47,11 @@ struct accel_prepared {
 	struct nna_prepared_model *model;
 	uint32_t process;		/* handle_process() of `device` */
 	uint32_t generation;		/* number of repeated preparations of the model */
-	atomic_bool has_no_times;	/* the engine does not report the times of operations */
+	atomic_bool has_no_times;	/* true: the engine reports no times of operations */
 	/* length of the last pause before a preparation; 0 after an execution succeeded */
 	uint64_t pause_ns;
 	uint64_t next_ns;		/* time before which the model is not prepared again */
-	atomic_bool has_served;		/* an execution since the last preparation has succeeded */
+	atomic_bool has_served;		/* true: an execution succeeded since the preparation */
 
 	/* Staging memory that no execution uses, cached for the next execution. */
 	pthread_mutex_t lock;
@@ -71,13 +71,13 @@ struct accel_request {
 	struct nna_memory *staging;	/* staging memory, which is memories[0]; or NULL */
 	uint8_t *base;
 	struct nna_output_shape *shapes;
-	bool has_times;			/* the last output receives times of operations */
+	bool has_times;			/* true: the last output receives the times of operations */
 };
 
 struct channel {
-	struct nna_burst *burst;	/* the burst; NULL if executions use the ioctl */
+	struct nna_burst *burst;	/* NULL if executions use the ioctl, not a burst */
 	uint32_t generation;	/* generation of the prepared model to which `burst` belongs */
-	struct accel_request request;	/* request whose arrays and staging memory are reused */
+	struct accel_request request;	/* request, reused for all executions */
 	struct arena arena;
 };
 
@@ -166,7 +166,7 @@ static int accel_new(const ANeuralNetworksDevice *device, const struct graph *gr
 	return handle_get(device->handle, &a->device, err);
 }
 
-/* Returns the prepared model to the caller if `result` is success; otherwise frees the model. */
+/* If `result` is success, passes the prepared model to the caller; otherwise frees the model. */
 static int accel_finish(struct accel_prepared *accel, int result, struct prepared **prepared)
 {
 	if (result == ANEURALNETWORKS_NO_ERROR)
@@ -280,8 +280,8 @@ static int replace(struct accel_prepared *accel, uint64_t deadline_ns, struct nn
 /*
  * Prepares a model again after its generation `dead` was lost, unless another thread has already
  * prepared the model. If the model has not executed since its last preparation, the model itself
- * may kill workers; preparing the model then fails until a pause is over. If there is no engine, no
- * pause is needed, because checking for an engine is fast.
+ * may kill workers; preparing the model then fails until a pause is over. Without an engine no
+ * pause is needed, because the attempt then fails quickly.
  */
 static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t deadline_ns,
 			 struct nn_error *err)
@@ -490,7 +490,10 @@ static int place_args(struct accel_prepared *accel, struct accel_request *r,
 		to[i].rank = from[i].rank;
 		memcpy(to[i].dims, from[i].dims, sizeof(to[i].dims));
 		if (memory_is_on_device(from[i].memory)) {
-			/* Tokens of the parent's device may name other buffers in a forked child. */
+			/*
+			 * In a forked child, a token of the parent may be the token of another
+			 * buffer.
+			 */
 			if (from[i].memory->domain->device != accel->device)
 				return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 					       "a memory belongs to this process's parent: make it again");
@@ -651,7 +654,7 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 		.num_tokens = r->num_tokens,
 		.tokens = r->tokens,
 	};
-	/* A burst cannot pass on a loop timeout; executions of a burst have the default timeout. */
+	/* A burst's request has no loop timeout, so loops in a burst have the default timeout. */
 	bool usual = request->channel && request->channel->burst &&
 		     request->loop_timeout_ns == ANeuralNetworks_getDefaultLoopTimeout();
 	const struct nna_execute_options options = {
@@ -1005,7 +1008,7 @@ static int accel_allocate(const ANeuralNetworksDevice *device, const struct prep
 	struct nn_error reason = { "" };
 	int result;
 
-	/* In a forked child, each model of the parent is prepared again. */
+	/* A forked child prepares each model of the parent again. */
 	for (uint32_t i = 0; i < count; i++) {
 		struct accel_prepared *accel = accel_of(&roles[i]);
 		bool first = false, is_ours;

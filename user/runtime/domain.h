@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocates a device's own memory for a memory description. If the CPU computes instead of the
- * device, ordinary memory replaces the device's memory.
+ * Allocates a device's own memory for a memory description. If the CPU executes a request in place
+ * of the device, ordinary memory replaces the device's memory in the request.
  */
 #ifndef NN_RUNTIME_DOMAIN_H
 #define NN_RUNTIME_DOMAIN_H

@@ -94,7 +94,9 @@ static int wait_fence(int fence, struct nn_error *err)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* At the first call, records the end of an execution whose fence has signalled. */
+/*
+ * Records the end of an execution whose fence has signalled; later calls for the event do nothing.
+ */
 static void end_execution(ANeuralNetworksEvent *event)
 {
 	pthread_mutex_lock(&event->lock);
@@ -221,8 +223,8 @@ static struct job *new_job(const ANeuralNetworksEvent *const *dependencies, uint
 	}
 	for (i = 0; i < count; i++) {
 		/*
-		 * The cast drops `const`, because only the number of references changes, which no
-		 * caller sees.
+		 * The cast drops `const`, because only the number of references changes, which
+		 * callers cannot read.
 		 */
 		job->dependencies[i] = (ANeuralNetworksEvent *)dependencies[i];
 		atomic_fetch_add(&job->dependencies[i]->references, 1);

@@ -12,10 +12,10 @@ struct ANeuralNetworksEvent {
 	uint32_t process;	/* result of handle_process() when the event was made */
 	/* device of `execution` if `fence` is the execution's file, otherwise NULL */
 	const ANeuralNetworksDevice *device;
-	/* execution of the event, under `lock`; NULL after the execution's end was recorded */
+	/* execution of the event, protected by `lock`; NULL after its end was recorded */
 	ANeuralNetworksExecution *execution;
 	pthread_t thread;		/* thread that runs the execution, if there is no fence */
-	atomic_uint references;	/* references of application, execution and dependents */
+	atomic_uint references;	/* references by application, execution, dependents */
 
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
@@ -29,8 +29,8 @@ struct ANeuralNetworksEvent {
 
 /*
  * Runs a started execution in a new thread, which first waits for all dependencies. After the
- * dependencies have ended, the execution takes at most `duration_ns` (0: no limit). If
- * event_start_execution() fails, it has ended the execution.
+ * dependencies have ended, the execution takes at most `duration_ns` (0: no limit). On failure,
+ * event_start_execution() ends the execution.
  */
 int event_start_execution(ANeuralNetworksExecution *execution,
 			  const ANeuralNetworksEvent *const *dependencies, uint32_t count,

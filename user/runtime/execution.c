@@ -192,8 +192,8 @@ int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution *execution,
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		execution->loop_timeout_ns = duration < most ? duration : most;
 	/*
-	 * A device takes 0 as the default timeout, whereas an application that sets 0 allows no
-	 * time at all.
+	 * For a device a timeout of 0 is the default; an application that sets 0 allows no time at
+	 * all.
 	 */
 	if (!execution->loop_timeout_ns)
 		execution->loop_timeout_ns = 1;
@@ -244,7 +244,10 @@ static int check_startable(const ANeuralNetworksExecution *execution, struct nn_
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Starts an execution. If several threads start it at the same time, only one thread succeeds. */
+/*
+ * Starts an execution. If several threads start an execution at the same time, only one thread
+ * succeeds.
+ */
 static int start(ANeuralNetworksExecution *execution, enum execution_way way, struct nn_error *err)
 {
 	enum execution_state first = EXECUTION_CONFIGURING, again = EXECUTION_FINISHED;

@@ -28,7 +28,7 @@ struct ANeuralNetworksExecution {
 	struct request_arg *outputs;
 	bool *is_set;			/* inputs, then outputs */
 	bool any_set;
-	bool padded;			/* buffers may be longer than the operands */
+	bool padded;			/* true: arguments may be longer than the operands */
 	bool reusable;
 	bool measure;
 	uint64_t timeout_ns;		/* 0: none */
@@ -42,13 +42,16 @@ struct ANeuralNetworksExecution {
 	 */
 	_Atomic enum execution_state state;
 	int result;
-	/* num_outputs shapes, set if `result` is NO_ERROR or OUTPUT_INSUFFICIENT_SIZE */
+	/* shape of each output, valid if `result` is NO_ERROR or OUTPUT_INSUFFICIENT_SIZE */
 	struct nn_output_shape *shapes;
 	uint64_t on_device_us;
 	uint64_t in_driver_us;
 	uint64_t fenced_in_driver_us;	/* time from the dependencies' end to the execution's end */
 	uint64_t deadline_ns;
-	/* Event of the latest fenced run, with a reference; NULL if there was no fenced run. */
+	/*
+	 * Event of the latest fenced run, to which the execution holds a reference; NULL if there
+	 * was none.
+	 */
 	ANeuralNetworksEvent *event;
 	enum execution_way way;		/* kind of the latest start of this execution */
 	uint64_t started_ns;		/* start time; set only for traces and reports */
@@ -72,7 +75,7 @@ int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bur
  * Submits a started execution to its device, which waits for the `wait_for` files: sync_files and
  * files of executions. The file *fence becomes readable at the execution's end; the caller must
  * then call execution_end_fenced(). If the device fails or does not support fenced executions, sets
- * *fence to -1 and does not begin the execution. `at_once` says that all `wait_for` files have
+ * *fence to -1 and does not begin the execution. If `at_once` is set, all `wait_for` files have
  * signalled, so that the contents of inputs are known.
  */
 void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait_for,

@@ -174,7 +174,7 @@ static int get_prefix(const char *name, uint16_t *prefix, struct nn_error *err)
 	if (nn_extension_register(extension, prefix, err) == NN_OK)
 		return ANEURALNETWORKS_NO_ERROR;
 	free(extension);
-	/* If *prefix is set, another thread has registered the extension first. */
+	/* Another thread may have registered the extension meanwhile; *prefix is then set. */
 	return *prefix ? ANEURALNETWORKS_NO_ERROR : ANEURALNETWORKS_BAD_DATA;
 }
 

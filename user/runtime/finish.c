@@ -24,7 +24,7 @@
  * operation's inputs that no sorted operation has written.
  */
 struct sorting {
-	uint32_t *first;	/* index in `consumers` of each operand's first consumer */
+	uint32_t *first;	/* for each operand: index of its first consumer in `consumers` */
 	uint32_t *consumers;	/* operations, by operand */
 	uint32_t *missing;	/* number of each operation's inputs that are not yet written */
 	bool *written;		/* by operand */
@@ -181,7 +181,7 @@ struct building {
 	uint32_t num_subgraphs;
 	uint32_t num_pools;
 	uint64_t values_size;
-	/* subgraph index of each referenced model, counted without the main subgraph */
+	/* for each referenced model: index of its subgraph, not counting the main subgraph */
 	uint32_t *child_at;
 };
 

@@ -26,8 +26,8 @@ static atomic_uint forks;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * Take the device list's lock before `lock`, because device.c opens handles while it holds the lock
- * of its list.
+ * Take the device list's lock before `lock`, because device.c locks its list and then opens
+ * handles.
  */
 static void before_fork(void)
 {

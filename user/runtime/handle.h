@@ -36,7 +36,7 @@ uint32_t handle_process(void);
  */
 int handle_get(struct accel_handle *handle, struct nna_device **device, struct nn_error *err);
 
-/* Closes the handle; objects made with the handle keep its device open. */
+/* Closes the handle; the device stays open until all objects made with the handle are freed. */
 void handle_close(struct accel_handle *handle);
 
 /*

@@ -23,8 +23,8 @@ enum fall_back {
 };
 
 /*
- * Logs a fallback to the CPU, printf-like. The first fallback with the given reason and ResultCode
- * is logged as a note, and each later fallback with the same reason and ResultCode as a warning.
+ * Logs a fallback to the CPU, printf-like. For each reason and ResultCode, the first fallback is
+ * logged as a note, and each later fallback as a warning.
  */
 void rt_fall_back(enum fall_back why, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

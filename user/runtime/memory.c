@@ -26,7 +26,7 @@
 #include "runtime/log.h"
 
 /*
- * Drops `const`, because mapping and importing a memory change nothing that the memory's users see.
+ * Drops `const`, because mapping and importing a memory do not change its contents or size.
  */
 static ANeuralNetworksMemory *writable(const ANeuralNetworksMemory *memory)
 {
@@ -355,7 +355,7 @@ int memory_import(const ANeuralNetworksMemory *memory, int prot, struct nna_devi
 	if (!*imported)
 		status = add_import(writable(memory), device, imported, err);
 	pthread_mutex_unlock(&writable(memory)->lock);
-	/* The ResultCode is UNMAPPABLE for several errors; the log tells the errors apart. */
+	/* Several errors have the ResultCode UNMAPPABLE; the log says which error occurred. */
 	if (status == NN_INVALID_ARGUMENT || status == NN_GENERAL_FAILURE)
 		return ANEURALNETWORKS_UNMAPPABLE;
 	return rt_fail_status(err, status);

@@ -13,7 +13,7 @@
 
 /* A role of a memory: the memory may be the compilation's input or output number `index`. */
 struct memory_role {
-	/* compilation, to which a memory description has a reference */
+	/* the role's compilation; a memory description holds a reference to it */
 	const ANeuralNetworksCompilation *compilation;
 	uint64_t serial;		/* unique serial number of the compilation */
 	uint32_t index;
@@ -50,7 +50,7 @@ struct ANeuralNetworksMemory {
 	size_t offset;
 	size_t size;
 	struct memory_domain *domain;	/* roles and state; NULL for an ordinary memory */
-	/* Fields for the memory's AHardwareBuffer; NULL without an AHardwareBuffer. */
+	/* Fields of a memory that was made from an AHardwareBuffer; NULL for other memories. */
 	struct memory_hardware *hardware;
 
 	pthread_mutex_t lock;
@@ -107,9 +107,10 @@ int memory_map(const ANeuralNetworksMemory *memory, int prot, uint8_t **base,
 	       struct nn_error *err);
 
 /*
- * Begins an access of kind `prot` by this process. Sets *data to the memory's bytes; for an image,
- * *data are the pixels without padding, possibly a copy. For a dma-buf, waits for other drivers'
- * fences and notifies the exporter. Returns UNMAPPABLE if the memory cannot be mapped.
+ * Begins an access of this process to the memory, for reading or writing as `prot` says. Sets *data
+ * to the memory's bytes; for an image, *data are the pixels without padding, possibly a copy. For a
+ * dma-buf, waits for other drivers' fences and notifies the exporter. Returns UNMAPPABLE if the
+ * memory cannot be mapped.
  */
 int memory_begin(const ANeuralNetworksMemory *memory, int prot, uint8_t **data,
 		 struct nn_error *err);

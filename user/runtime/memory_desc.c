@@ -209,7 +209,9 @@ static struct memory_domain *new_domain(const ANeuralNetworksMemoryDesc *desc)
 	return domain;
 }
 
-/* Returns whether the application itself chose the devices of a role's compilation. */
+/*
+ * Returns whether the application, and not the runtime, chose the devices of a role's compilation.
+ */
 static bool has_explicit_role(const ANeuralNetworksMemoryDesc *desc)
 {
 	uint32_t i;

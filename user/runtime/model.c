@@ -134,7 +134,10 @@ int ANeuralNetworksModel_addOperand(ANeuralNetworksModel *model,
 	return rt_end(result, &err);
 }
 
-/* Finds an operand, and rejects negative indices, which the NDK's signed type allows. */
+/*
+ * Finds an operand. Rejects negative indices, which are possible because the NDK's type of indices
+ * is signed.
+ */
 static int find_operand(ANeuralNetworksModel *model, int32_t index, struct nn_operand **operand,
 			struct nn_error *err)
 {

@@ -14,7 +14,7 @@
 #include "runtime/arena.h"
 #include "runtime/memory.h"
 
-/* Input of a device's compilation: a model, and the memory of each of the model's pools. */
+/* The input of a compilation by a device: a model, and the memory of each of its pools. */
 struct graph {
 	struct nn_model model;	/* model to be compiled; the `base` of its pools is not set */
 	ANeuralNetworksMemory *const *memories;	/* [model.num_pools] */
@@ -36,7 +36,7 @@ struct ANeuralNetworksModel {
 	size_t values_size;
 
 	struct nn_operand *operands;
-	/* large constant of each operand, or NULL; finishing the model copies the constants */
+	/* for each operand: its large constant, which finishing the model copies, or NULL */
 	const void **large_values;
 	/* operations of the model, in the order of their addition */
 	struct nn_operation *operations;

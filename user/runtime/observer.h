@@ -10,8 +10,7 @@
 struct observer {
 	void (*compiled)(const ANeuralNetworksCompilation *compilation, int result, uint64_t ns);
 	/*
-	 * Function that is called on the thread that ends the execution, after execution->result
-	 * has been set.
+	 * Called on the thread that ends an execution, after the thread has set execution->result.
 	 */
 	void (*executed)(const ANeuralNetworksExecution *execution, uint64_t ns);
 };

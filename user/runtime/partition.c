@@ -28,8 +28,8 @@ struct dividing {
 	uint32_t *chosen;	/* device of each operation */
 	uint32_t *step_of;	/* step of each operation, or NO_STEP */
 	uint32_t *written_by;	/* step that writes each operand, or NO_STEP */
-	bool *crosses;		/* true for operands that one step writes and another step reads */
-	uint32_t *local;	/* index in the step + 1, for each operand of the whole graph */
+	bool *crosses;		/* true if one step writes the operand and another reads it */
+	uint32_t *local;	/* for each operand of the whole graph: 1 + its index in the step */
 };
 
 static bool is_ready(const struct dividing *d, uint32_t operation)
@@ -98,7 +98,7 @@ static bool start_dividing(struct dividing *d, struct arena *arena)
 
 /*
  * Assigns offsets in temporary memory to the operands that one step writes and another step reads.
- * The size of an operand that passes between steps must be known before an execution.
+ * The sizes of these operands must be known before an execution.
  */
 static int place_crossing(struct dividing *d, struct nn_error *err)
 {

@@ -19,8 +19,8 @@ struct step {
 	const uint32_t *operations;
 	struct prepared *prepared;
 	/*
-	 * The step prepared for the CPU, under the partition's lock; NULL until the step's device
-	 * fails.
+	 * The step prepared for the CPU, protected by the partition's lock; NULL until the step's
+	 * device fails.
 	 */
 	struct prepared *fallback;
 	struct trace_step *trace;	/* the step's sums for the report (trace.h), or NULL */

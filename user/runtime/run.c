@@ -23,8 +23,8 @@ struct nn_operand execution_output(const ANeuralNetworksExecution *execution, ui
 	struct nn_operand operand = *model_output(execution->compilation->model, index);
 
 	/*
-	 * An argument's shape, if set, equals the model's shape or completes its unknown
-	 * dimensions.
+	 * If an argument has a shape, the shape equals the model's shape or completes the model's
+	 * unknown dimensions.
 	 */
 	if (arg->rank) {
 		operand.rank = arg->rank;
@@ -321,8 +321,8 @@ static int run_steps(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *
 }
 
 /*
- * For each output in a memory made from a description, records the new shape or the failure to
- * write the memory.
+ * For each output in a memory made from a description, records the new shape, or that the memory
+ * was not written.
  */
 static void note_outputs(const ANeuralNetworksExecution *execution, bool success)
 {

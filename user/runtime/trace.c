@@ -67,7 +67,7 @@ static _Thread_local struct {
 } self;
 
 /*
- * Returns a number of this process that is not 0 and differs from the number of the parent process.
+ * Returns a number of this process, which is at least 1 and differs from the parent's number.
  */
 static uint32_t current(void)
 {

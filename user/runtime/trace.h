@@ -44,9 +44,8 @@ void trace_end(const char *name, int result);
 void trace_instant(const char *name, const char *reason);
 
 /*
- * Write the begin and the end of an event; any thread may write the begin, and any thread the end.
- * The call trace_async_begin() returns the number for trace_async_end(), or 0 if no trace is
- * written.
+ * Write the begin and the end of an event, which may be on different threads. The call
+ * trace_async_begin() returns the number for trace_async_end(), or 0 if no trace is written.
  */
 uint64_t trace_async_begin(const char *name);
 void trace_async_end(const char *name, uint64_t number, int result);

@@ -21,7 +21,7 @@ struct row {
 };
 
 struct trace_step {
-	struct trace_step *next;	/* step that was made before this one */
+	struct trace_step *next;	/* next older step */
 	uint32_t model, number, num_steps;
 	bool is_inherited;	/* true if a parent process made the step before the fork */
 	char device[64];
