@@ -16,7 +16,7 @@
 #include "sized.h"
 #include "submit.h"
 
-/* A buffer of unknown size begins with as many whole elements as fit into a page. */
+/* The first size of a buffer whose size is unknown: as many whole elements as fit into a page. */
 #define FIRST_CAPACITY 4096
 
 /* Initial size of a device's table of buffers. */
@@ -39,8 +39,8 @@ struct nna_buffer {
 	 */
 	const struct nn_device_extension_item *type;
 	/*
-	 * The operand without extra parameters whose shape is merged from all roles and the
-	 * buffer's description.
+	 * The buffer's operand: type and shape, merged from all roles and the buffer's description,
+	 * without extra parameters.
 	 */
 	struct nn_operand initial;
 	struct nn_operand current;	/* the operand with the shape of the current contents */
@@ -688,9 +688,8 @@ void nna_buffers_out(struct nna_buffer_uses *uses, const struct nna_request *req
 {
 	*again = false;
 	/*
-	 * An execution that failed with NN_INVALID_ARGUMENT most likely never began. If an
-	 * execution that failed with NN_INVALID_ARGUMENT did begin, the kernel knows the buffer's
-	 * state.
+	 * NN_INVALID_ARGUMENT most likely means that the execution never began, so the contents
+	 * stay. If the execution did begin, the kernel has marked its output buffers uninitialised.
 	 */
 	if (status == NN_INVALID_ARGUMENT)
 		return;

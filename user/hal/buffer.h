@@ -8,7 +8,7 @@
 
 #include "device.h"
 
-/* Maximum number of a request's tokens that need no heap memory. */
+/* A request with at most this number of tokens needs no heap memory. */
 #define NNA_SMALL_TOKENS 8
 
 /* The buffers of a request, with a reference to each of the first `count` buffers. */

@@ -34,7 +34,7 @@ struct nna_burst {
 	struct nn_region doorbell;
 	struct nna_slots slots;
 
-	atomic_flag busy;	/* flag set by the thread that uses the fields that follow */
+	atomic_flag busy;	/* flag; the thread that has set it may use the fields below */
 	bool broken;	/* true: the rings are corrupt, so nothing uses the rings any more */
 	struct nn_ring ring;
 	struct nnaccel_datum *datums;	/* [capacity] */
@@ -236,8 +236,8 @@ static bool may_fit(const struct nna_burst *b, const struct nna_request *r)
 	uint64_t result = 2 + (uint64_t)r->num_outputs * (1 + NN_MAX_RANK);
 
 	/*
-	 * Only the kernel knows the state of buffers, so a request with buffers does not use the
-	 * rings.
+	 * A request with buffers does not use the rings, because only the kernel checks the state
+	 * of buffers.
 	 */
 	return !r->num_tokens && args <= b->capacity && result <= b->capacity;
 }
@@ -280,8 +280,8 @@ static bool bind_slot(struct nna_burst *b, struct nna_memory *memory, uint32_t *
 	if (burst_call(b, &bind))
 		return false;
 	/*
-	 * Set has_slots before other threads can find the slot. A thread that frees the memory
-	 * searches for slots only if has_slots is set.
+	 * Set has_slots before other threads can find the slot, because a thread that frees the
+	 * memory searches for slots only if has_slots is set.
 	 */
 	memory->has_slots = true;
 	*slot = bind.slot;
@@ -330,8 +330,8 @@ static bool send_request(struct nna_burst *b, const struct nna_request *r, bool 
 }
 
 /*
- * Receives the result of a request. The request was already sent, so after a failure the caller
- * must not repeat the request by nna_execute().
+ * Receives the result of a request that was sent. After a failure the caller must not repeat the
+ * request by nna_execute(), because the worker may have executed it.
  */
 static enum nn_status receive_result(struct nna_burst *b, const struct nna_request *r,
 				     struct nn_result *result, struct nn_error *err)

@@ -9,7 +9,7 @@ struct nna_burst;
 struct nna_device;
 struct nna_memory;
 
-/* Wakes the threads that wait for a burst of the device; does nothing if the burst was freed. */
+/* Wakes the threads that wait for results of a burst; does nothing if the burst was freed. */
 void nna_bursts_interrupt(struct nna_device *device, const struct nna_burst *burst);
 
 /* Frees the slots of a memory, which no execution uses any more, in all bursts. */

@@ -270,8 +270,8 @@ static enum nn_status get_parts(const struct nna_prepared_model *prepared,
 		if (status != NN_OUTPUT_INSUFFICIENT_SIZE)
 			return status ? status : check_parts(parts, err);
 		/*
-		 * The engine tuned the model after the sizes were read, so the next try may
-		 * succeed.
+		 * The engine has tuned the model since the sizes were read, so try again with the
+		 * new sizes.
 		 */
 		free_parts(parts);
 		err->message[0] = '\0';

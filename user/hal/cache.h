@@ -12,8 +12,8 @@ enum nn_status nna_take_cache(struct nna_cache *ours, const struct nna_cache *ca
 			      struct nn_error *err);
 
 /*
- * Saves a prepared model. If saving fails, `err` has the reason. Sets *put_off and succeeds if the
- * model can be saved only after its first execution.
+ * Saves a prepared model. If saving fails, `err` has the reason. If the model can be saved only
+ * after its first execution, sets *put_off and returns success.
  */
 enum nn_status nna_cache_save(struct nna_prepared_model *prepared, const struct nna_cache *cache,
 			      bool *put_off, struct nn_error *err);

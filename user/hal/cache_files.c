@@ -177,8 +177,8 @@ static bool write_file(int fd, const struct nna_cache_bytes *part)
 
 /*
  * Writes an entry's files. The first file is emptied before the other files are written, and is
- * written last, so that even a power failure never leaves a written first file beside files of
- * another entry.
+ * written last. Even after a power failure, an entry whose first file has contents is therefore
+ * complete.
  */
 enum nn_status nna_cache_files_write(struct nna_cache_files *files,
 				     const struct nna_cache_bytes *parts, struct nn_error *err)

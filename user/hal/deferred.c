@@ -30,7 +30,7 @@ struct nna_deferred {
 	bool is_last;	/* the next save is the last; only the saving thread sets is_last */
 	pthread_mutex_t lock;		/* lock for the fields that follow */
 	pthread_t thread;
-	/* process in which the saving thread runs; a forked child does not have the thread */
+	/* process of the saving thread, which does not exist in a forked child */
 	pid_t process;
 	bool has_thread;
 };
@@ -75,8 +75,8 @@ static void *save(void *arg)
 		nn_fail(&reason, NN_GENERAL_FAILURE, "cache: the model could not be saved");
 	if (put_off) {
 		/*
-		 * The reported execution has only begun, because it waits for a fence. Try again
-		 * after the next execution, when there may be a model to save.
+		 * The engine may not have compiled yet, because a fenced execution is reported at
+		 * its submission. Try again after the next execution.
 		 */
 		atomic_store(&deferred->next, atomic_load(&deferred->executions) + 1);
 		return NULL;
@@ -122,7 +122,7 @@ void nna_deferred_executed(struct nna_prepared_model *prepared)
 	if (atomic_fetch_add_explicit(&deferred->executions, 1, memory_order_relaxed) + 1 < next ||
 	    !atomic_compare_exchange_strong(&deferred->next, &next, NEVER))
 		return;
-	/* Another caller may hold the lock while it starts the thread of the previous save. */
+	/* The lock may be held by a caller that starts the thread of an earlier save. */
 	pthread_mutex_lock(&deferred->lock);
 	join_thread(deferred);
 	deferred->has_thread = start_thread(deferred);

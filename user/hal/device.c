@@ -42,8 +42,8 @@ void nna_device_put(struct nna_device *device)
 	close(device->fd);
 	nna_fences_forget(device);
 	/*
-	 * A forked child keeps its parent's lists, because the child still has pointers into them
-	 * from before the fork.
+	 * A forked child does not free the lists of extensions, because pointers into the lists
+	 * from before the fork are still in use.
 	 */
 	while (nna_device_is_ours(device) && (extensions = device->extensions)) {
 		device->extensions = extensions->older;
@@ -255,8 +255,9 @@ void nna_device_expect_worker(struct nna_device *device)
 }
 
 /*
- * Returns whether information from worker number `of` (0: none yet) is outdated, so the engine must
- * be queried again. The caller holds info_lock. Without an engine, known information stays valid.
+ * Returns whether the engine must be queried again, because cached information from worker number
+ * `of` (0: none yet) is outdated. The caller holds info_lock. Without an engine, known information
+ * stays valid.
  */
 static bool is_outdated(struct nna_device *device, uint32_t of)
 {

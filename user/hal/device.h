@@ -14,8 +14,8 @@
 #include "watcher.h"
 
 /*
- * Lists of extensions. Lists live as long as the device, because callers have pointers into the
- * lists.
+ * Lists of extensions. Lists of extensions are freed only with the device, because callers have
+ * pointers into the lists.
  */
 struct nna_extensions {
 	struct nna_extensions *older;
@@ -28,7 +28,7 @@ struct nna_extensions {
 struct nna_device {
 	int fd;
 	struct direct *direct;	/* direct connection; NULL for the module's device */
-	pid_t process;		/* process that opened the device; see nna_device_is_ours() */
+	pid_t process;		/* id of the process that opened the device */
 	/* number of references: the handle, and each memory, buffer, prepared model and burst */
 	atomic_uint users;
 

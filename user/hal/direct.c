@@ -40,7 +40,7 @@ struct object {
 	enum object_kind kind;
 	bool has_id;			/* true: the object is not destroyed yet */
 	unsigned int uses;	/* number of references: by the id, models, slots and commands */
-	/* number of the session whose engine has the pool, the model or the buffer's layout */
+	/* number of the session in whose engine the object exists */
 	uint32_t session;
 	/* a pool */
 	int file;
@@ -60,8 +60,8 @@ struct object {
 };
 
 /*
- * A command. The thread that sent the call frees the call. If the sender no longer waits, the
- * thread that reads the answer frees the call.
+ * A command in progress. The thread that sent the command frees this structure or, if that thread
+ * no longer waits, the thread that reads the answer.
  */
 struct call {
 	struct call *next;
@@ -150,7 +150,7 @@ static void die(struct direct *d)
 	pthread_cond_broadcast(&d->changed);
 }
 
-/* Passes an answer of `size` bytes to the call that waits for the answer. */
+/* Passes an answer of `size` bytes from the engine to the waiting call. */
 static void take_answer(struct direct *d, uint8_t *bytes, size_t size)
 {
 	const struct direct_answer *answer = (const void *)bytes;
@@ -214,7 +214,7 @@ static void *read_answers(void *arg)
 		}
 		pthread_mutex_unlock(&d->lock);
 		/*
-		 * Wake up early enough for deadlines of calls that other threads send during
+		 * Limit the wait: another thread may send a call with an early deadline during
 		 * poll().
 		 */
 		if (until_ns > clock_ns() + KILL_NS / 2)
@@ -751,8 +751,8 @@ static int do_prepare_cached(struct direct *d, struct nnaccel_prepare_cached *p,
 }
 
 /*
- * Returns the model of an id if the model's worker still has the model; otherwise returns NULL and
- * sets *error.
+ * Returns the model of an id, if the worker that prepared the model still runs; otherwise returns
+ * NULL and sets *error.
  */
 static struct object *live_model(struct direct *d, uint32_t id, int *error)
 {
@@ -1314,8 +1314,8 @@ static struct call *call_of(const struct nnaccel_submit *s)
 }
 
 /*
- * Returns whether work of kind `kind` may start a new session: true if the work needs no existing
- * model or burst.
+ * Returns whether work of kind `kind` may start a new session. Work that needs an existing model or
+ * burst cannot.
  */
 static bool wants_session(uint32_t kind)
 {

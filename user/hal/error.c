@@ -74,8 +74,8 @@ enum nn_status nna_fail_errno(const struct nna_device *device, const char *call,
 	size_t i;
 
 	/*
-	 * EACCES has two meanings; from NNACCEL_INFO, EACCES only means that another process opened
-	 * the device.
+	 * NNACCEL_INFO returns EACCES only in a process that did not open the device; other calls
+	 * also return EACCES for other reasons.
 	 */
 	if (error == EACCES && nna_device_call(device, NNACCEL_INFO, &info) && errno == EACCES)
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "%s: the device was opened by another "

@@ -7,8 +7,8 @@
 
 /*
  * Clears the reason for the failure of an earlier call. Each exported function begins with
- * nna_error_clear(), even if the library itself calls the function. After a failure, the library
- * calls no exported function with the same err.
+ * nna_error_clear(). The library must therefore not call an exported function with an err that has
+ * a reason.
  */
 static inline void nna_error_clear(struct nn_error *err)
 {

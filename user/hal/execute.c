@@ -308,7 +308,7 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 	status = nna_call_translate(&c, &o, err);
 	if (!status) {
 		status = submit(&c, &again, err);
-		/* A buffer of unknown size has grown to the requested size; execute once more. */
+		/* An output's buffer was too small and has grown, so execute once more. */
 		if (again) {
 			nna_error_clear(err);
 			status = submit(&c, &again, err);

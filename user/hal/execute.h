@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The steps of synchronous, fenced and submitted executions: begin (check and take references),
- * translate, submit, read back, end (release). Only the step that submits differs between the three
+ * translate, submit, read back, end (release). Only the step "submit" differs between the three
  * kinds of executions.
  */
 #ifndef NN_HAL_EXECUTE_H
@@ -45,7 +45,7 @@ struct nna_call {
 enum nn_status nna_take_request(struct nna_request *ours, const struct nna_request *request,
 				struct nn_error *err);
 
-/* Memory for results that the caller does not want. */
+/* Memory to which results are written that the caller does not want. */
 struct nna_spare {
 	uint32_t num_shapes;
 	struct nna_timing timing;

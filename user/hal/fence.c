@@ -63,8 +63,8 @@ static enum nn_status declared_shape(const struct nna_prepared_model *p,
 }
 
 /*
- * Declares the shapes of outputs at submission, because dependent executions may be submitted
- * before the execution ends, and check the shapes of buffers.
+ * Determines the shapes of outputs at submission, because a dependent execution may be submitted,
+ * and its buffers checked, before this execution ends.
  */
 static enum nn_status declare_shapes(struct nna_call *c, struct nn_error *err)
 {
@@ -79,7 +79,10 @@ static enum nn_status declare_shapes(struct nna_call *c, struct nn_error *err)
 	return status;
 }
 
-/* Returns the link to a file's fetched answer, or the list's last link, which is NULL. */
+/*
+ * Returns the pointer in the list that points to a file's fetched answer, or the NULL pointer at
+ * the end of the list.
+ */
 static struct nna_fence **find(struct nna_device *device, int fd)
 {
 	struct nna_fence **at = &device->fences;
@@ -247,7 +250,10 @@ static int look_up(struct nna_device *device, int fd, struct end *e)
 	return error;
 }
 
-/* Fails with the reason why the kernel did not return the result of a file's execution. */
+/*
+ * Writes the reason why the kernel returned no result for a file's execution, and returns the
+ * status.
+ */
 static enum nn_status fail_file(const struct nna_device *device, int error, struct nn_error *err)
 {
 	if (error == EINVAL || error == EBADF || error == ENOENT)

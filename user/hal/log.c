@@ -32,7 +32,7 @@ static void write_to_stderr(void *context, enum nna_log_level level, const char 
 
 /*
  * The function that gets the lines of the log. A struct sink is never freed, because another thread
- * may still call a function that was replaced.
+ * may still use a sink that was replaced.
  */
 struct sink {
 	nna_log_fn *fn;

@@ -35,7 +35,7 @@ static struct nna_memory *memory_new(struct nna_device *device, uint64_t size, i
 	return m;
 }
 
-/* Frees a memory whose pool was freed or never made. */
+/* Frees a memory that has no pool. */
 static void memory_delete(struct nna_memory *m)
 {
 	if (m->map)
@@ -114,8 +114,8 @@ static enum nn_status check_prot(const char *what, int prot, struct nn_error *er
 }
 
 /*
- * Converts the errno of a rejected import. From an import, EINVAL means that the device cannot
- * access the memory, so EINVAL becomes GENERAL_FAILURE.
+ * Converts the errno of a rejected import. EINVAL becomes GENERAL_FAILURE, because from an import
+ * it means that the device cannot access the memory.
  */
 static enum nn_status fail_import(const struct nna_device *device, const char *what, int error,
 				  struct nn_error *err)

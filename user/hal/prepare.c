@@ -233,8 +233,8 @@ static enum nn_status ask_supported(struct nna_device *device, const struct sent
 }
 
 /*
- * Replaces a memory that could not be imported by a truncated file, because the engine can read
- * neither the memory nor the file.
+ * Replaces a memory that could not be imported by a truncated file, which the engine cannot read
+ * either.
  */
 static enum nn_status make_unreachable(struct nna_device *device, uint64_t size,
 				       struct nna_memory **memory, struct nn_error *err)
@@ -433,7 +433,9 @@ enum nn_status nna_prepared_model_new(struct nna_device *device, uint32_t id,
 	return NN_OK;
 }
 
-/* Saves a model. A model that cannot be saved is still prepared, and not_saved has the reason. */
+/*
+ * Saves a model. If the model cannot be saved, it is still prepared, and not_saved has the reason.
+ */
 static void save(struct nna_prepared_model *prepared, const struct nna_cache *cache)
 {
 	struct nn_error reason = { "" };
@@ -571,7 +573,7 @@ void nna_preparation_free(struct nna_preparation *p)
 	if (p->id)
 		nna_drop(p->device, p->id);
 	else if (!p->error && !p->work.out_status)
-		/* drop the prepared model, which the caller has not taken */
+		/* destroy a prepared model that nna_preparation_finish() did not return */
 		nna_drop(p->device, p->work.out_model);
 	nna_signature_free(p->signature);
 	nna_device_put(p->device);

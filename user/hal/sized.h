@@ -10,8 +10,8 @@
 #include "base/sized.h"
 
 /*
- * Maximum size of a structure in this and later versions of the library. A larger size means that
- * the caller has not initialised the structure.
+ * Maximum size of a structure in this and later versions of the library. If a structure's size is
+ * larger, the caller has not initialised the structure.
  */
 #define NNA_MAX_STRUCT 4096
 

@@ -20,7 +20,10 @@ struct nna_slot {
 
 struct nna_slots {
 	pthread_mutex_t lock;		/* lock, held by a thread that changes the table */
-	/* Slots, hashed by memory; after a collision a slot is in the next free entry. */
+	/*
+	 * Table of slots, hashed by memory; if a slot's entry is in use, the slot is in the next
+	 * free entry.
+	 */
 	struct nna_slot *table;
 	uint32_t size;			/* size of the table: a power of two, or 0 */
 	uint32_t taken;			/* number of entries that hold or have held a memory */

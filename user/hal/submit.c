@@ -38,7 +38,7 @@ int nna_fetch(const struct nna_device *device, uint32_t id, void *work, bool wai
 		*progress = w.out_progress;
 		return EINPROGRESS;
 	}
-	/* The submission still exists, and only the caller knows its id, so drop the submission. */
+	/* Destroy the submission, because after an error no caller uses it. */
 	nna_drop(device, id);
 	return error;
 }

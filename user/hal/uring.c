@@ -144,8 +144,8 @@ enum nn_status nna_submission_result(struct nna_submission *s, int res,
 	if (status)
 		return status;
 	/*
-	 * `res` is an error for each failed execution; a status exists only if the engine caused
-	 * the failure.
+	 * `res` is an error if the execution failed; the engine's status exists only if the engine
+	 * answered.
 	 */
 	answered = res >= 0 || s->call.execute.out_status;
 	status = nna_call_read_back(&s->call, answered ? 0 : -res, s->was_past, &again, err);
