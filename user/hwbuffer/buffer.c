@@ -17,7 +17,7 @@
 
 #include <nnaccel/nnaccel.h>
 
-/* Adds a file for a plane, unless another plane has the same file. */
+/* Adds the file of a plane to the buffer, unless another plane already has this file. */
 static int add_file(AHardwareBuffer *b, uint32_t plane)
 {
 	uint64_t end = layout_plane_end(&b->layout.planes[plane]);
@@ -47,8 +47,8 @@ static int add_file(AHardwareBuffer *b, uint32_t plane)
 	if (end > b->files[i].size)
 		b->files[i].size = end;
 	/*
-	 * Find the size of a file by lseek() only for dma-bufs: in a regular file, lseek() would
-	 * move the offset that the descriptor shares with the application's descriptor.
+	 * Get the size by lseek() only for dma-bufs. For a regular file lseek() would also move the
+	 * file offset of the application's descriptor.
 	 */
 	size = S_ISREG(new.st_mode) ? new.st_size : lseek(b->files[i].fd, 0, SEEK_END);
 	return size < 0 || (uint64_t)size < end ? -EINVAL : 0;
@@ -85,7 +85,9 @@ static int buffer_new_in(int fd, const AHardwareBuffer_Desc *desc,
 	return buffer_new(desc, layout, buffer);
 }
 
-/* Allocates device memory as a dma-buf, which outlives the open device that made the dma-buf. */
+/*
+ * Allocates device memory as a dma-buf. The device may be closed, because the dma-buf stays valid.
+ */
 static int allocate_on_device(uint64_t size, int *fd)
 {
 	struct nna_device *device = NULL;
@@ -296,7 +298,7 @@ int AHardwareBuffer_sendHandleToUnixSocket(const AHardwareBuffer *buffer, int so
 /*
  * Returns whether memory from another process cannot be truncated; access beyond the end of a file
  * would kill this process. A dma-buf never changes its size, and a sealed memfd cannot shrink.
- * Files other than dma-bufs and sealed memfds can be truncated.
+ * All other files can be truncated.
  */
 static bool is_lasting(int fd)
 {

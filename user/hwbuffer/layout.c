@@ -11,8 +11,8 @@
 
 /*
  * DRM's names list the components of a little-endian number from the highest bits down. If several
- * rows of the table have the same AHARDWAREBUFFER_FORMAT_, buffers are allocated by the first row:
- * NV12 for flexible YUV 4:2:0.
+ * rows of the table have the same AHARDWAREBUFFER_FORMAT_, the first row is the format of allocated
+ * buffers: NV12 for flexible YUV 4:2:0.
  */
 static const struct hardware_format formats[] = {
 	{ AHB(R8G8B8A8_UNORM), FOURCC('A', 'B', '2', '4'), 1, 4, 1, 1, 0, false },
@@ -112,7 +112,7 @@ int layout_init(const AHardwareBuffer_Desc *desc, uint64_t offset, uint32_t stri
 						format->pixel_bytes : row_stride);
 		plane->offset = offset;
 		*end = layout_plane_end(plane);
-		/* A plane begins where another row of the previous plane would begin. */
+		/* A plane begins after the last row, with padding, of the previous plane. */
 		if (!*end || __builtin_add_overflow(offset, (uint64_t)plane->stride * plane->rows,
 						    &offset))
 			return -EINVAL;

@@ -201,7 +201,10 @@ static inline const struct nnaccel_datum *take(struct reader *r, enum nnaccel_da
 	return r->next++;
 }
 
-/* Returns whether a datum's flags, rank, and words from index `used` on are 0. */
+/*
+ * Returns whether the unused parts of a datum are 0: its flags, its rank, and its words from index
+ * `used` on.
+ */
 static bool is_plain(const struct nnaccel_datum *datum, unsigned int used)
 {
 	uint32_t rest = (uint32_t)datum->flags | datum->rank;

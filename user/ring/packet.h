@@ -13,8 +13,8 @@
 
 /*
  * A request. The caller owns the arrays of the request. `args` has the inputs, then the outputs; an
- * argument's member `pool` is an index into `slots`. Before parsing, max_args and max_slots are the
- * lengths of `args` and `slots`.
+ * argument's member `pool` is an index into `slots`. Before it parses a request, the caller sets
+ * max_args and max_slots to the lengths of `args` and `slots`.
  */
 struct nn_request {
 	uint32_t num_inputs;
@@ -28,13 +28,13 @@ struct nn_request {
 };
 
 /*
- * A result. Before parsing, max_outputs is the length of `shapes`, and `message` has room for
- * NN_RESULT_MESSAGE bytes.
+ * A result. Before it parses a result, the caller sets max_outputs to the length of `shapes`, and
+ * `message` to NN_RESULT_MESSAGE bytes.
  */
 #define NN_RESULT_MESSAGE (NNACCEL_MAX_MESSAGE + 1)
 struct nn_result {
 	uint32_t status;	/* enum nnaccel_status */
-	uint32_t num_outputs;	/* number of `shapes`: one for each output, or 0 if unknown */
+	uint32_t num_outputs;	/* number of outputs with a shape; 0 if shapes are unknown */
 	uint64_t device_ns;
 	uint64_t driver_ns;
 	struct nnaccel_shape *shapes;
@@ -56,8 +56,8 @@ uint32_t nn_result_encode(const struct nn_result *result, struct nnaccel_datum *
  * Reads a packet of `count` datums. Returns NULL, or a description of the packet's fault; after a
  * fault the parsed structure must not be used. Checks every kind, count, flag and rank, and that
  * all unused bytes are 0. Checks that each operand's pool is a slot of the packet, and that the
- * packet's length is the length stated in the packet. The caller must check what a packet cannot
- * show: that slots exist, that ranges are inside pools, and the requirements of the model.
+ * packet's length is the length stated in the packet. The caller must check that slots exist, that
+ * ranges are inside pools, and that the arguments fit the model.
  */
 const char *nn_request_parse(const struct nnaccel_datum *datums, uint32_t count,
 			     struct nn_request *request);

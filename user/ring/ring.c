@@ -3,9 +3,9 @@
  * One end of a burst: sends and receives packets, waits for the other end, and wakes the other end.
  *
  * No wake-up is lost, because each end executes a full barrier between its write and its read.
- * Before an end sleeps, it sets its flag and then reads the word whose change it waits for;
- * FUTEX_WAIT sleeps only if the word is unchanged. The other end writes the word whose change the
- * sleeping end waits for, and then reads the sleeping end's flag. user/ring/model checks this
+ * Before an end sleeps, it sets its flag in `waiting`, and then reads the word on which it will
+ * sleep; FUTEX_WAIT sleeps only if the word is unchanged. The other end first changes the word, and
+ * then reads the flag to decide whether it must wake the sleeper. user/ring/model checks this
  * protocol.
  */
 #include "base/clock.h"
@@ -30,8 +30,9 @@ _Static_assert(offsetof(struct nnaccel_ring_control, consumed) == 64, "a cache l
 #define SLICE_NS 100000000
 
 /*
- * Number of checks for a packet before the clock is read. A wait that ends during the first
- * BLIND_LOOKS checks is recorded as BLIND_NS long, if the mean wait is longer than 2 * BLIND_NS.
+ * Number of checks for a packet at the begin of a wait, before the clock is read. A wait that ends
+ * during these checks counts as BLIND_NS long, or is not counted if the mean wait is at most 2 *
+ * BLIND_NS.
  */
 #define BLIND_LOOKS 128
 #define BLIND_NS 2000
@@ -185,8 +186,9 @@ static void wake(struct nn_ring *ring, const uint32_t *word)
 }
 
 /*
- * Wakes the other end through the word on which the other end sleeps. `first` is the sequence word
- * of the sent packet, or NULL if the caller sent no packet and only freed lines of the ring.
+ * Wakes the other end by a futex call on the word on which the other end sleeps. `first` is the
+ * sequence word of the sent packet, or NULL if the caller sent no packet and only freed lines of
+ * the ring.
  */
 static void wake_peer(struct nn_ring *ring, uint32_t waiting, const uint32_t *first)
 {
@@ -340,7 +342,9 @@ enum nn_ring_result nn_ring_send(struct nn_ring *ring, const struct nnaccel_datu
 
 /* ---- receiving ---- */
 
-/* Returns whether the next line to read was written since the previous lap. */
+/*
+ * Returns whether the sequence word of the next line to read has changed since the previous lap.
+ */
 static bool line_changed(const struct nn_ring *ring)
 {
 	return load(&rx_line(ring, ring->rx_line)->sequence) != ring->rx_lap - 1;
@@ -403,7 +407,7 @@ static void claim_lines(const struct nn_ring *ring)
 	}
 }
 
-/* Frees the lines of a received packet of n datums for the sender. */
+/* Frees the lines of a received packet of n datums, so that the sender can use the lines again. */
 static void free_lines(struct nn_ring *ring, uint32_t n)
 {
 	uint32_t lines = nn_ring_lines(n);
@@ -507,7 +511,8 @@ static bool sleep_for_packet(struct nn_ring *ring, uint64_t until_ns)
 }
 
 /*
- * Makes one step of a wait that began at start_ns: sleeps or spins by the plan of nn_waiter_plan().
+ * Makes one step of a wait that began at start_ns: sleeps or spins, as nn_waiter_plan() has
+ * planned.
  */
 static void wait_step(struct nn_ring *ring, const struct nn_wait_plan *plan, uint64_t start_ns,
 		      uint64_t until_ns)

@@ -58,8 +58,8 @@ struct nn_ring {
 	uint32_t rx_line;	/* first line of the next packet to read, as an index in the ring */
 	uint32_t rx_lap;
 	uint32_t rx_taken;		/* lines read */
-	bool owes_wake;	/* lines were freed after the last check for a waiting sender */
-	bool slept;			/* this end has slept during the current wait */
+	bool owes_wake;	/* true: lines were freed since the last check for a waiting sender */
+	bool slept;			/* true: this end has slept during the current wait */
 };
 
 /*
@@ -93,9 +93,9 @@ enum nn_ring_result nn_ring_send(struct nn_ring *ring, const struct nnaccel_datu
 				 uint32_t count, uint64_t until_ns);
 
 /*
- * Copies the next packet, of `*count` datums, out of the ring; the caller parses the copy. `datums`
- * must have room for the ring's capacity. Returns NN_RING_OK, NN_RING_BROKEN, NN_RING_AGAIN if the
- * ring is empty, or NN_RING_DEAD if the ring is empty and the burst is dead.
+ * Copies the next packet out of the ring and sets *count to its number of datums; the caller parses
+ * the copy. `datums` must have room for the ring's capacity. Returns NN_RING_OK, NN_RING_BROKEN,
+ * NN_RING_AGAIN if the ring is empty, or NN_RING_DEAD if the ring is empty and the burst is dead.
  */
 enum nn_ring_result nn_ring_try_receive(struct nn_ring *ring, struct nnaccel_datum *datums,
 					uint32_t *count);
@@ -150,8 +150,8 @@ uint32_t nn_doorbell_read(const uint32_t *doorbell);
 void nn_doorbell_wait(const uint32_t *doorbell, uint32_t seen, uint64_t timeout_ns);
 
 /*
- * Count events that the caller reports, because the ring cannot observe them; struct
- * nnaccel_ring_control describes the events.
+ * Add to counters of struct nnaccel_ring_control that only the caller knows: misses, fallbacks and
+ * the time on the device.
  */
 void nn_ring_count_miss(struct nn_ring *ring);
 void nn_ring_count_fallback(struct nn_ring *ring);

@@ -12,14 +12,14 @@
 #define MAX_SPIN_US 100000
 
 /*
- * Assumed lateness of timed sleeps before the first measurement: the kernel's timer slack and the
- * time of a wake-up.
+ * Assumed delay of the end of a timed sleep, before the first measurement: the kernel's timer slack
+ * plus the time of a wake-up.
  */
 #define FIRST_LATE_NS 65000
 
 /*
- * Maximum lateness that is learned from a timed sleep, because a delay longer than MAX_LATE_NS has
- * another cause than the timer.
+ * Maximum lateness of a timed sleep that is learned: a longer delay has another cause than the
+ * timer.
  */
 #define MAX_LATE_NS 1000000
 
@@ -27,15 +27,15 @@
 #define MARGIN_NS 2000
 
 /*
- * After FIRST_PROBE sleeping waits, a wait spins as a probe. Failed probes raise this number up to
- * LAST_PROBE.
+ * After FIRST_PROBE sleeping waits, a wait spins as a probe. Each failed probe raises the number of
+ * waits before the next probe, up to LAST_PROBE.
  */
 #define FIRST_PROBE 8
 #define LAST_PROBE 1024
 
 /*
  * After other threads wanted the CPU during a wait, the next FIRST_YIELDS waits only sleep.
- * Repeated demand for the CPU raises this number up to LAST_YIELDS.
+ * If other threads want the CPU repeatedly, the number of sleeping waits rises up to LAST_YIELDS.
  */
 #define FIRST_YIELDS 8
 #define LAST_YIELDS 1024
@@ -112,7 +112,7 @@ static uint64_t tail_ns(const struct nn_waiter *waiter)
 enum way {
 	SLEEP,
 	SPIN,
-	TAIL,			/* sleep, then spin at the end */
+	TAIL,			/* plan: sleep first, and spin only at the end of the wait */
 	PROBE,			/* spin for once */
 };
 
@@ -152,7 +152,7 @@ struct nn_wait_plan nn_waiter_plan(const struct nn_waiter *waiter)
 }
 
 /*
- * Moves a value towards a sample by 1 / 2^shift of their difference.
+ * Returns a value moved towards a sample, by 1 / 2^shift of the difference.
  */
 static uint64_t approach(uint64_t value, uint64_t sample, unsigned int shift)
 {
@@ -205,8 +205,8 @@ void nn_waiter_learn(struct nn_waiter *waiter, uint64_t took_ns, bool slept)
 	enum way way = choose(waiter);
 
 	/*
-	 * If other processes used the CPU during a wait, the wait does not show how fast the other
-	 * end answers.
+	 * A wait that only slept, to leave the CPU to other threads, does not show how fast the
+	 * other end answers.
 	 */
 	if (waiter->yields) {
 		waiter->yields--;

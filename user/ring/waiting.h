@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Longest spin if neither the environment nor the caller sets the longest spin. */
+/* Default of the longest spin, if neither the environment nor the caller sets it. */
 #define NN_SPIN_DEFAULT_US 200
 
 /*
@@ -29,10 +29,10 @@ struct nn_waiter {
 	uint32_t samples;
 	uint32_t sleeps;	/* number of sleeping waits since the last probe */
 	uint32_t probe;		/* number of sleeping waits between two probes */
-	bool held_up;		/* this thread lost its CPU during the current wait */
+	bool held_up;		/* true: this thread lost its CPU during the current wait */
 	/* number of future waits that only sleep, so that other threads get the CPU */
 	uint32_t yields;
-	/* The next time that other threads want the CPU, `yields` is set to `next_yields`. */
+	/* The value for `yields` when other threads next want the CPU. */
 	uint32_t next_yields;
 };
 

@@ -308,7 +308,7 @@ bool form_is_large;
 bool form_is_plain;
 
 /*
- * Decides whether an operand is constant. The constants are operands with listed values or "!",
+ * Chooses whether an operand is constant. The constants are operands with listed values or "!",
  * operands of type C or U, most filters and biases, at least half of the determining operands (see
  * ops/op.h), and a third of all other operands. If form_is_large is set, no operand of type X is
  * constant.
@@ -435,8 +435,8 @@ static struct nn_operation *add_operation(uint32_t subgraph, int32_t code, uint3
 	uint32_t *list = take(subgraph, num_inputs + num_outputs + 2);
 
 	/*
-	 * The index after each list of operands is invalid, so that code which reads beyond the
-	 * list fails.
+	 * An invalid index follows each list of operands, so that code which reads beyond the list
+	 * fails.
 	 */
 	memcpy(list, inputs, num_inputs * sizeof(*list));
 	list[num_inputs] = UINT32_MAX;
@@ -451,8 +451,8 @@ static struct nn_operation *add_operation(uint32_t subgraph, int32_t code, uint3
 }
 
 /*
- * Inserts a RESHAPE before the operation, so that the operation's input and the model's input may
- * share memory.
+ * Inserts a RESHAPE before the operation, so that the operation reads a temporary, which may share
+ * the memory of the model's input.
  */
 static void put_between(uint32_t *operand)
 {

@@ -47,7 +47,7 @@ extern struct form_model {
 	int32_t type;			/* X */
 	const struct nn_op *op;
 	char text[2048];
-	bool fixed[8];	/* for each output: true if the operation determines the quantisation */
+	bool fixed[8];	/* for each output: true if the operation determines its quantisation */
 } form;
 
 static inline bool form_is_quant8(int32_t type)

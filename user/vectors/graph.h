@@ -32,7 +32,7 @@ struct random_graph {
 	uint8_t *values;		/* constants' values, in VALUES_SIZE bytes of the test */
 	size_t used;
 	int32_t type;
-	bool is_delicate;	/* set if operations normalise or recur, so that errors grow */
+	bool is_delicate;	/* true: some operations normalise or recur, so that errors grow */
 	/* tensors that the next operation may read */
 	uint32_t tensors[MAX_OPERATIONS * MAX_RESULTS + 1];
 	uint32_t num_tensors;

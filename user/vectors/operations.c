@@ -317,7 +317,9 @@ static void add_cell(const struct cell *c, uint32_t *in, uint32_t layer_norm)
 	in[22] = add_float_scalar(chance(2) ? 0 : 0.7f);
 }
 
-/* Adds an LSTM cell that runs once, or one time for each row of an image. */
+/*
+ * Adds an LSTM of one step, or an LSTM whose steps are the pixels of an image, or are the images.
+ */
 static bool add_lstm(void)
 {
 	uint32_t x = any_image(), in[28], outs[4], shaped, three = 3, two = 2;
@@ -536,7 +538,7 @@ static bool add_transposes(void)
 
 /* ---- The graph ---- */
 
-/* Maximum number of tries to add operations, if not all operations are allowed in the graph. */
+/* Maximum number of tries to add operations, if only some operations are allowed in the graph. */
 #define MOST_TRIES 300
 
 static bool (*const adders[])(void) = {
@@ -579,7 +581,10 @@ bool make_graph_of(bool (*may_have)(int32_t code))
 	uint32_t wanted = pick(1, 9), tries = 0;
 
 	begin();
-	/* No wide images in float16: over a long sequence of columns, errors of float16 add up. */
+	/*
+	 * Images are narrow in float16, because errors of float16 add up over a long sequence of
+	 * columns.
+	 */
 	if (chance(6) && g.type != NN_TENSOR_FLOAT16)
 		dims[2] = pick(15, 70);
 	g.used = 0;

@@ -115,7 +115,7 @@ static bool add_window(const struct layout *x, uint32_t fh, uint32_t fw, uint32_
 }
 
 /*
- * Sometimes adds a computed zero to a constant filter, so that the operation's filter is not
+ * Sometimes replaces a constant filter by the sum of the filter and a computed zero, which is not
  * constant.
  */
 static void vary_filter(uint32_t *in)
@@ -132,7 +132,10 @@ static void vary_filter(uint32_t *in)
 	finish(77, 3, (uint32_t[]){ in[0], add_ints(1, &rank, (int32_t[]){ 0, 1, 2, 3 }),
 				    add_bool(false) }, most);
 	finish(36, 3, (uint32_t[]){ most, most, add_int(0) }, nothing);
-	/* Remove the tensors of rank 1, which other operations do not accept. */
+	/*
+	 * Remove the tensors of rank 1 from the graph's list, because other operations do not
+	 * accept them.
+	 */
 	g.num_tensors -= 2;
 	finish(0, 3, (uint32_t[]){ in[1], nothing, add_int(0) }, sum);
 	in[1] = sum;
