@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: access of the CPU to dma-bufs. Before a worker reads or writes a dma-buf, the module
- * waits for the dma-buf's fences and notifies the exporter. After the worker's access the module
- * notifies the exporter again. This module makes no fences, but it adds the fence that a worker
- * commits to the memory of the command.
+ * nnaccel: access of the CPU to dma-bufs. Before a worker accesses a dma-buf, the module waits for
+ * the dma-buf's fences and notifies the exporter. After the access the module notifies the exporter
+ * again. This module makes no fences, but it adds the fence that a worker commits to the memory of
+ * the command.
  *
  * The module syncs its own memory under ctx->lock, when a command is queued and when the command is
  * finished. The sync of memory that this module allocated never waits for another driver. An
@@ -12,10 +12,10 @@
  * max_commands until the exporter's function has returned.
  *
  * If several commands use the same memory at a time, the CPU owns the memory from the start of the
- * first command to the end of the last command. While other commands use the memory, a command's
- * begin or end notifies no exporter and syncs nothing, because a sync would destroy outputs of the
- * other commands. If other commands only read the memory, the begin of the first command that
- * writes notifies the exporter.
+ * first command to the end of the last command. If other commands use the memory when a command
+ * begins or ends, no exporter is notified and nothing is synced, because a sync would destroy
+ * outputs of the other commands. One exception: the exporter is notified when the first command
+ * that writes begins.
  */
 
 #include <linux/completion.h>
@@ -96,7 +96,7 @@ static int nnaccel_fence_wait(struct dma_fence *fence)
 	if (dma_fence_add_callback(fence, &wait.cb, nnaccel_fence_signalled))
 		return 0;
 	rcuwait_wait_event(&wait.wait, READ_ONCE(wait.done), TASK_INTERRUPTIBLE | TASK_FREEZABLE);
-	/* If the callback was already removed, the fence has signalled and the callback has run. */
+	/* A callback that cannot be removed has run, because the fence has signalled. */
 	if (!dma_fence_remove_callback(fence, &wait.cb))
 		return 0;
 	return -ERESTARTSYS;
@@ -239,7 +239,7 @@ retry:
 	hash_for_each_possible(nnaccel_cpu_uses, use, node, (unsigned long)dmabuf)
 		if (use->dmabuf == dmabuf)
 			break;
-	/* No counted user accesses a dma-buf without an entry, so the function adds an entry. */
+	/* No counted user accesses the dma-buf, because it has no entry yet. */
 	if (!use && !new) {
 		mutex_unlock(&nnaccel_cpu_uses_lock);
 		new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT | (begin ? 0 : __GFP_NOFAIL));
@@ -276,7 +276,7 @@ static int nnaccel_cpu_use_begin(struct nnaccel_cpu_use *use, u32 prot)
 	int ret = 0;
 
 	/*
-	 * If write access begins during read access, the exporter's sync cannot destroy data,
+	 * Notify the exporter of the first write even during reads: its sync cannot destroy data,
 	 * because readers have written nothing.
 	 */
 	if (write ? !use->writes : !use->users) {
@@ -331,7 +331,10 @@ static int nnaccel_cpu_add(struct dma_buf *dmabuf, u32 prot, bool counted, bool 
 			ret = begin ? nnaccel_cpu_use_begin(use, prot) : nnaccel_cpu_use_end(use);
 		else if (!use->users || (begin && write && !use->writes))
 			ret = nnaccel_exporter_call(dmabuf, prot, begin);
-		/* The end of the last counted user also ends writes that were not counted. */
+		/*
+		 * Let the end of the last counted user notify the exporter of the end of uncounted
+		 * writes, too.
+		 */
 		if (!ret && use->users && write)
 			use->writes = true;
 		clear_and_wake_up_bit(0, &use->busy);
@@ -581,8 +584,8 @@ static int nnaccel_command_begin_foreign(struct nnaccel_command *cmd)
 			ret = nnaccel_cpu_add(cmd->pools[i]->dmabuf, cmd->grants[i].prot, true,
 					      true);
 		/*
-		 * NNACCEL_DO_SUPPORTED tolerates missing constants, whose pools follow the model's
-		 * pool in the list.
+		 * NNACCEL_DO_SUPPORTED tolerates refused access to constants, whose pools follow
+		 * the wire form's pool.
 		 */
 		if (ret == -EIO && cmd->head.kind == NNACCEL_DO_SUPPORTED && i) {
 			cmd->grants[i].prot = 0;
@@ -604,7 +607,7 @@ static int nnaccel_command_end_foreign(struct nnaccel_command *cmd)
 		u32 i = cmd->num_accessed - 1;
 		int ret = 0;
 
-		/* Skip pools for which nnaccel_command_begin_foreign() tolerated an error. */
+		/* Skip the pools of constants to which the exporter refused access. */
 		if (nnaccel_access_is_foreign(cmd->pools[i]) &&
 		    cmd->grants[i].prot & (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE))
 			ret = nnaccel_cpu_add(cmd->pools[i]->dmabuf, cmd->grants[i].prot, true,

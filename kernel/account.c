@@ -5,7 +5,7 @@
  *
  * A user is identified by a user id of the initial namespace. If the process that opens the device
  * is in another user namespace, the owner of the outermost namespace below the initial namespace is
- * charged. A user gets no additional limits by subordinate ids.
+ * charged. A user thus cannot multiply its limits by subordinate ids.
  */
 
 #include <linux/capability.h>
@@ -83,7 +83,7 @@ static struct nnaccel_user *nnaccel_user_open(kuid_t uid, bool unlimited)
 		user->refs++;
 		user->contexts++;
 	} else {
-		/* If max_contexts is 0, the user's structure may be new and have no references. */
+		/* The user's structure may be new and without references, if max_contexts is 0. */
 		if (!user->refs) {
 			hash_del(&user->node);
 			nnaccel_count(NNACCEL_USERS, -1);

@@ -6,7 +6,7 @@
  *
  * A buffer has either one writer or any number of readers. If a new use conflicts with a use that
  * has begun, the new use fails at once. A use begins when its command is queued and ends with the
- * command, both under ctx->lock. When the kernel copies a buffer, the use has no command.
+ * command, both under ctx->lock. A copy by the kernel is a use without a command.
  */
 
 #include <linux/bsearch.h>
@@ -332,8 +332,8 @@ int nnaccel_buffer_check_roles(const struct nnaccel_command *cmd)
 
 /*
  * Sets a role in the buffer and in the command for the worker. The model of the first role becomes
- * the command's model. If the command's model is alive when the command is queued, the models of
- * all roles still have the same worker.
+ * the command's model. If this model is alive when the command is queued, the models of the other
+ * roles are alive, too, because all have the same worker.
  */
 static int nnaccel_buffer_set_role(struct nnaccel_buffer *buffer, struct nnaccel_command *cmd,
 				   const struct nnaccel_role *from, u32 i)

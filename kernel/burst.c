@@ -7,8 +7,8 @@
  * A burst dies under ctx->lock when the burst's file is closed, the context is closed, or the
  * session ends. The status page reports a burst's death before poll() returns EPOLLHUP. If devices
  * of a dead worker still use the memory of slots, the status page and poll() report the death only
- * after the devices' use, or after a limited time. The kernel wakes no futexes of rings; client and
- * worker have to wake their own threads.
+ * after the devices' use, or after a limited time. The kernel does not wake threads that sleep on
+ * futexes of rings; client and worker must wake their own threads.
  */
 
 #include <linux/anon_inodes.h>
@@ -205,8 +205,8 @@ struct nnaccel_pool *nnaccel_burst_resolve(struct nnaccel_burst *burst, u32 numb
 /* ---- memory ---- */
 
 /*
- * Creates shared memory. The memory can be swapped out, because a mapping may outlive the burst,
- * and no user is charged for the memory after the burst's end.
+ * Creates shared memory. The memory is swappable, because a mapping may outlive the burst, and is
+ * then charged to no user.
  */
 static struct file *nnaccel_burst_shmem(u64 bytes)
 {
@@ -219,7 +219,7 @@ static struct file *nnaccel_burst_shmem(u64 bytes)
 	return file == ERR_PTR(-ENOSPC) ? ERR_PTR(-ENOMEM) : file;
 }
 
-/* Makes the doorbell of a context, unless an earlier burst has made it. */
+/* Makes the doorbell of a context, unless the context already has a doorbell. */
 static int nnaccel_burst_add_doorbell(struct nnaccel_context *ctx)
 {
 	struct file *file;
@@ -291,8 +291,8 @@ static int nnaccel_burst_add_memory(struct nnaccel_burst *burst)
 	status->ring_bytes = ring_bytes;
 	status->state = NNACCEL_BURST_ALIVE;
 	/*
-	 * The burst has a reference to the status page, so the page stays dirty until the last
-	 * change of the state.
+	 * The page stays dirty until the last change of the state, because the burst holds a
+	 * reference to the page.
 	 */
 	set_page_dirty(burst->pages[NNACCEL_FILE_STATUS]);
 	return 0;
@@ -398,8 +398,9 @@ void nnaccel_burst_add_up(struct nnaccel_context *ctx, u64 *executions, u64 *dev
 }
 
 /*
- * Keeps the CPUs out of deep idle states during the life of the burst, because executions follow
- * soon. A CPU-latency request costs power, so each user may have only a few requests.
+ * Keeps the CPUs out of deep idle states while the burst exists, because a wake-up from a deep idle
+ * state would delay executions. A CPU-latency request costs power, so each user may have only a few
+ * requests.
  */
 static void nnaccel_burst_request_latency(struct nnaccel_burst *burst)
 {
@@ -425,8 +426,8 @@ static void nnaccel_burst_mark_devices(struct nnaccel_burst *burst)
  * nnaccel_burst_tell_devices() - Marks bursts after a device was attached to memory of the context
  * @ctx: the context
  *
- * The kernel does not see requests of bursts. The field @devices tells workers to call
- * NNACCEL_SESSION_SYNC for each request.
+ * The requests of bursts do not pass through the kernel, so @devices of the status page makes the
+ * workers call NNACCEL_SESSION_SYNC for each request.
  */
 void nnaccel_burst_tell_devices(struct nnaccel_context *ctx)
 {

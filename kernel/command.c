@@ -45,7 +45,10 @@ static u64 nnaccel_killed_ns(u64 deadline_ns)
 	return nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_kill_grace_ms));
 }
 
-/* Returns the time at which the client of a late command gets its error; U64_MAX if never. */
+/*
+ * Returns the time at which the client gets an error if the command has not ended; U64_MAX if
+ * never.
+ */
 static u64 nnaccel_command_told_ns(const struct nnaccel_command *cmd)
 {
 	u64 deadline_ns = cmd->head.deadline_ns ?: U64_MAX;
@@ -106,8 +109,8 @@ void nnaccel_command_watch(struct nnaccel_command *cmd)
 	cmd->watched = true;
 	kref_get(&cmd->refs);
 	/*
-	 * If the work @expiry was pending, the pending work already has a reference, so drop the
-	 * new reference.
+	 * Drop the new reference if the work @expiry was already pending: the pending work has a
+	 * reference.
 	 */
 	if (mod_delayed_work(nnaccel_wq, &cmd->expiry, nnaccel_deadline_left(due_ns)))
 		nnaccel_command_put(cmd);
@@ -158,9 +161,9 @@ bool nnaccel_command_lose(struct nnaccel_command *cmd)
 }
 
 /*
- * Kills a worker that takes too long, unless the worker is the client itself. Returns the process
- * id of a worker that this call killed, the negative process id of a worker that lost the session,
- * and otherwise 0.
+ * Kills a worker that takes too long, unless client and worker are the same process. Returns the
+ * process id of a worker that this call killed, the negative process id of a worker that lost the
+ * session, and otherwise 0.
  */
 static pid_t nnaccel_command_overdue(struct nnaccel_command *cmd)
 {
@@ -208,8 +211,8 @@ static pid_t nnaccel_command_check(struct nnaccel_command *cmd)
 		return 0;
 	}
 	/*
-	 * Even after the client got its error, the worker, the hardware or the exporter may work on
-	 * the command until their own time limits.
+	 * The client gets its error now; the worker, the hardware or the exporter may work on the
+	 * command until their own time limits.
 	 */
 	if (nnaccel_command_told_ns(cmd) <= now)
 		nnaccel_command_abandon(cmd, lost && cmd->bound_ns <= now ? -ENOTRECOVERABLE :
@@ -540,7 +543,7 @@ static bool nnaccel_command_copies(const struct nnaccel_command *cmd)
  * nnaccel_command_wants_engine() - Returns whether any worker can serve a command
  * @cmd: the command
  *
- * Return: false if the command needs the worker that has its model or that knows its buffer's
+ * Return: false if the command needs a certain worker: the worker of its model, or of its buffer's
  * layout.
  */
 bool nnaccel_command_wants_engine(const struct nnaccel_command *cmd)
@@ -666,10 +669,7 @@ static void nnaccel_command_complete(struct nnaccel_command *cmd)
 	 */
 	if (cmd->watched && cancel_delayed_work(&cmd->expiry))
 		nnaccel_command_put(cmd);
-	/*
-	 * A command is counted in num_commands until the work @access, which calls exporters, has
-	 * returned.
-	 */
+	/* While the work @access calls exporters, the command still counts in num_commands. */
 	if (!cmd->accessing)
 		nnaccel_command_uncount(cmd);
 	nnaccel_command_report(cmd, cmd->error);
@@ -688,8 +688,7 @@ void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	/*
-	 * If the worker waited for the command's fences, the worker may not have noticed that a
-	 * fence failed.
+	 * A worker that waited for the command's fences may not have noticed that a fence failed.
 	 */
 	if (!error && nnaccel_command_has_failed(cmd))
 		error = -EREMOTEIO;

@@ -56,8 +56,8 @@ struct nnaccel_arrays {
 };
 
 /*
- * Return value: the sizes of a command's arrays were wrong and are now corrected, so the command
- * must be built again.
+ * Returned by functions that build a command: the sizes of the arrays were wrong and are now
+ * corrected, so the command must be built again.
  */
 #define NNACCEL_AGAIN	1
 

@@ -115,8 +115,8 @@ static void nnaccel_commit_count(struct nnaccel_command *cmd)
 	if (cmd->head.kind == NNACCEL_DO_EXECUTE) {
 		ctx->executions++;
 		/*
-		 * If the device time is unknown (U64_MAX), add the time for which the worker had
-		 * the command.
+		 * If the device time is unknown (U64_MAX), add the time from the fetch to the
+		 * commit.
 		 */
 		ctx->device_ns += min(cmd->device_ns, took_ns);
 		nnaccel_count(NNACCEL_EXECUTIONS_TOTAL, 1);
@@ -157,8 +157,8 @@ static void nnaccel_commit_fence_end(struct nnaccel_command *cmd, int error)
 }
 
 /*
- * The callback runs while the fence signals, with the fence's lock held. Until its fence signals, a
- * FENCED command has a reference to itself.
+ * The callback runs while the fence signals, with the fence's lock held. A FENCED command cannot be
+ * freed meanwhile, because it has a reference to itself until its fence signals.
  */
 static void nnaccel_commit_fence_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
@@ -184,7 +184,7 @@ void nnaccel_commit_fence_expire(struct nnaccel_command *cmd)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	/*
-	 * If the callback cannot be removed, the fence is signalling now, and the callback queues
+	 * If the callback cannot be removed, the fence has just signalled, and the callback queues
 	 * the work that ends the command.
 	 */
 	if (dma_fence_remove_callback(cmd->committed.fence, &cmd->committed.cb))

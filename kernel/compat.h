@@ -59,7 +59,7 @@ static inline void nnaccel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t s
 #define nnaccel_devnode_device		const struct device
 #endif
 
-/* nnaccel_bus_type is a bus type, which is const since Linux 6.4. */
+/* The type of a bus, which is const since Linux 6.4. */
 #if KERNEL_VERSION(6, 4, 0) > LINUX_VERSION_CODE
 #define nnaccel_bus_type	struct bus_type
 #else
@@ -74,8 +74,8 @@ static inline void nnaccel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t s
 #endif
 
 /*
- * Before 6.7 an io_uring cannot cancel a command, but waits for the command's end, also in
- * execve().
+ * Before 6.7 an io_uring cannot cancel a command: a task that exits or calls execve() waits for the
+ * command's end.
  */
 #if KERNEL_VERSION(6, 7, 0) > LINUX_VERSION_CODE
 #define NNACCEL_URING_F_CANCEL	0

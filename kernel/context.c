@@ -198,8 +198,8 @@ static void nnaccel_context_show_fdinfo(struct seq_file *m, struct file *file)
 	u64 allocated = nnaccel_account_bytes(ctx->account), burst_executions, device_ns;
 
 	/*
-	 * Printing allocates no memory under ctx->lock, because the seq_file already has its
-	 * buffer.
+	 * Printing with ctx->lock held is allowed, because the seq_file already has its buffer and
+	 * so allocates no memory.
 	 */
 	mutex_lock(&ctx->lock);
 	nnaccel_burst_add_up(ctx, &burst_executions, &device_ns);

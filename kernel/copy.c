@@ -3,9 +3,9 @@
  * nnaccel: copies between buffers of memory domains and user memory or a pool.
  *
  * If this module allocated the memory of a pool, the pages are copied directly. Memory of another
- * exporter or of a regular file is mapped into the caller's address space during the copy. An
- * exporter may be able to map its memory for user space, but not for the kernel. If another thread
- * of the caller changes the mapping of a pool, only the caller's own data is harmed.
+ * exporter or of a regular file is mapped into the caller's address space during the copy. Some
+ * exporters can map their memory for user space, but not for the kernel. Another thread of the
+ * caller may change this mapping, but can harm only the caller's own data.
  */
 
 #include <linux/dma-buf.h>

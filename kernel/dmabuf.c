@@ -265,9 +265,9 @@ static bool nnaccel_dmabuf_sync(struct nnaccel_dmabuf *memory, bool begin)
  * @begin: add the user
  *
  * The begin of the first CPU user syncs the memory for the CPU, and the end of the last CPU user
- * syncs the memory for the devices. The begins and ends of other CPU users must not sync, because a
- * sync would destroy data of present CPU users. The function must not wait for another driver or
- * allocate memory, because some fences signal only after nnaccel_dmabuf_use() has returned.
+ * syncs the memory for the devices. Other begins and ends must not sync, because a sync would
+ * destroy data of the present CPU users. The function must not wait for another driver or allocate
+ * memory, because some fences signal only after nnaccel_dmabuf_use() has returned.
  *
  * Return: true if a device has mapped the memory and it was synced.
  */
@@ -307,8 +307,7 @@ static int nnaccel_dmabuf_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_d
 
 /*
  * Maps the chunk of pages around the faulting address, except pages that another thread has mapped
- * already. The faulting page is one that a large mmap() did not map, or that MADV_DONTNEED
- * unmapped.
+ * already. Only pages fault that a large mmap() did not map, or that MADV_DONTNEED unmapped.
  */
 static vm_fault_t nnaccel_dmabuf_fault(struct vm_fault *vmf)
 {

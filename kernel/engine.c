@@ -259,7 +259,7 @@ static void nnaccel_engine_requeue(const struct file *broker, struct nnaccel_con
 	mutex_lock(&engine->lock);
 	if (engine->broker != broker) {
 		/*
-		 * If @broker has left, drop the event: nnaccel_engine_leave() has made each OFFERED
+		 * @broker has left, so drop the event: nnaccel_engine_leave() has made each OFFERED
 		 * context an event for the next broker.
 		 */
 	} else if (event == NNACCEL_ENGINE_GONE) {
@@ -272,7 +272,7 @@ static void nnaccel_engine_requeue(const struct file *broker, struct nnaccel_con
 		ctx->stage = NNACCEL_STAGE_WANTED;
 		list_add(&ctx->event, &engine->events);
 	}
-	/* Another thread of the broker may have found the list of events empty and sleep now. */
+	/* Wake another thread of the broker that found the list of events empty and sleeps. */
 	wake_up(&engine->events_wait);
 	mutex_unlock(&engine->lock);
 }
@@ -385,7 +385,7 @@ static int nnaccel_engine_create_session(struct nnaccel_ucmd *ucmd, struct nnacc
 		return ret;
 	}
 	nnaccel_session_install(file);
-	/* The engine may have lost its hardware since the broker's call began. */
+	/* The hardware may have been removed since the broker's call began. */
 	if (READ_ONCE(ctx->engine->broker) != ucmd->object)
 		nnaccel_session_shut(ctx);
 	fd_install(fd, file);

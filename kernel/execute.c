@@ -70,7 +70,8 @@ static int nnaccel_execute_set_args(struct nnaccel_command *cmd, const struct nn
 
 /*
  * Appends the pools of the further planes of each image, with the protection of the image's first
- * pool. The number of appended pools is known only after the lookup of all pools.
+ * pool. All pools must have been looked up before, because only then the number of further planes
+ * is known.
  */
 static int nnaccel_execute_add_planes(struct nnaccel_command *cmd, struct nnaccel_arrays *arrays)
 {

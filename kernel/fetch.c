@@ -175,10 +175,7 @@ static int nnaccel_fetch_grant(struct nnaccel_session *session, struct nnaccel_c
 static void nnaccel_fetch_requeue(struct nnaccel_session *session, struct nnaccel_command *cmd)
 {
 	mutex_lock(&session->ctx->lock);
-	/*
-	 * A worker's thread that guessed the command's cookie may already have committed the
-	 * command.
-	 */
+	/* The command may already be committed, if a thread of the worker guessed its cookie. */
 	if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT) {
 		if (cmd->ended || (cmd->burst && cmd->burst->dead))
 			nnaccel_command_finish(cmd, -ECANCELED);
@@ -354,8 +351,8 @@ again:
 		nnaccel_fetch_requeue(session, cmd);
 	nnaccel_command_put(cmd);
 	/*
-	 * The command's burst died: the context ended, or the burst's file was closed after a
-	 * worker's premature answer.
+	 * Fetch another command, because this command's burst died: its context ended, or its file
+	 * was closed after a worker's premature answer.
 	 */
 	if (ret == -ECANCELED)
 		goto again;

@@ -4,9 +4,10 @@
  * and displays use them. Only arguments of executions use formatted pools. The module does not
  * interpret the pixels.
  *
- * A formatted pool holds the dma-buf of its first plane. For each file of other planes a formatted
- * pool has an additional pool without an id, which is granted and accessed like any pool. A command
- * lists the additional pools of formatted pools after the pools that its caller named.
+ * A formatted pool holds the dma-buf of its first plane. If other planes are in other files, the
+ * formatted pool has an additional pool for each of these files, without an id. The additional
+ * pools are granted and accessed like all pools. A command lists the additional pools of formatted
+ * pools after the pools that its caller named.
  */
 
 #include <linux/dma-buf.h>

@@ -15,9 +15,9 @@
 #include "session.h"
 
 /*
- * Number of unfetched notices from which on a worker cannot look up slots, so that the worker
- * learns of no more objects by slots. Commands need no such limit, because the worker fetches
- * notices before commands.
+ * A worker with this number of unfetched notices cannot look up slots, because each new slot may
+ * lead to more notices. Commands need no such limit, because the worker fetches notices before
+ * commands.
  */
 #define NNACCEL_MAX_NOTICES	(64 * 1024)
 
@@ -68,7 +68,8 @@ void nnaccel_grant_publish(struct nnaccel_session *session, struct nnaccel_pool 
 		nnaccel_count(NNACCEL_GRANTS, 1);
 	} else if (*number && *number != pool->grant) {
 		/*
-		 * Another thread has granted the pool already, or the command names the pool twice.
+		 * The pool already has a grant, by another thread or because the command names the
+		 * pool twice.
 		 */
 		xa_erase(&session->grants, *number);
 	}
@@ -82,7 +83,7 @@ void nnaccel_grant_publish(struct nnaccel_session *session, struct nnaccel_pool 
  * @pool: the pool, which has a grant
  *
  * The grant's number stays reserved until the worker has fetched the notice of the grant's end.
- * Storing NULL at a used index of an xarray allocates no memory.
+ * xa_store() of NULL at a used index allocates no memory.
  */
 void nnaccel_grant_remove(struct nnaccel_session *session, struct nnaccel_pool *pool)
 {

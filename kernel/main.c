@@ -60,8 +60,8 @@ NNACCEL_PARAM(int, kill_grace_ms, 1000,
 	      "How long past its deadline an execution may go on before its worker is killed, in ms (default 1000)");
 
 /*
- * The default of fence_bound_ms equals the time that GPU drivers allow a job before they reset the
- * GPU.
+ * The default of fence_bound_ms is the time after which GPU drivers reset a GPU whose job has not
+ * ended.
  */
 NNACCEL_PARAM(int, fence_bound_ms, 10000,
 	      "How long a command waits for the fence that its worker committed, in ms (default 10000)");

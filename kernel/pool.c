@@ -268,8 +268,9 @@ static int nnaccel_import_check_range(const struct nnaccel_pool_import *cmd, u64
 /*
  * Allows the import of regular files that mmap() can map, except files of hugetlbfs, anonymous
  * inodes, sysfs and procfs. Mappings of hugetlbfs files need aligned addresses, which a session's
- * mmap() does not choose. Files of anonymous inodes may have references to other files. Files of
- * sysfs and procfs are attributes or device memory, and may depend on the process that maps them.
+ * mmap() does not choose. Files of anonymous inodes may have references to other files, which could
+ * form a cycle. Files of sysfs and procfs may be device memory, or may depend on the process that
+ * maps them.
  */
 static int nnaccel_import_check_regular(const struct nnaccel_pool_import *cmd, struct file *file)
 {
@@ -316,8 +317,8 @@ static const struct file_operations nnaccel_hold_fops = {
 /*
  * Makes a file that counts as a writable mapping of @file, so that no process can add a seal
  * against writing. If a session's mmap() drops the last reference to the pool, fput() defers the
- * release of the file to the end of the system call. By then the session's new mapping counts as a
- * writable mapping, so that @file never lacks one.
+ * release of the file to the end of the system call. By then the session's mapping is writable
+ * itself, so that @file always has a writable mapping.
  */
 static struct file *nnaccel_hold_create(struct file *file)
 {

@@ -137,9 +137,9 @@ static void nnaccel_proxy_detach(struct dma_buf *dmabuf, struct dma_buf_attachme
 }
 
 /*
- * A dynamic importer maps a proxy with the proxy's reservation object locked. If the proxy is
- * revoked after the check of @revoked, the importer is therefore notified after the mapping.
- * Importers that are not dynamic are not notified of revocations.
+ * A dynamic importer maps a proxy with the proxy's reservation object locked. A revocation after
+ * the check of @revoked therefore notifies the importer only after the mapping. Importers that are
+ * not dynamic are not notified of revocations.
  */
 static struct sg_table *nnaccel_proxy_map(struct dma_buf_attachment *attach,
 					  enum dma_data_direction dir)
@@ -235,8 +235,7 @@ static const struct dma_buf_ops nnaccel_proxy_ops = {
  * nnaccel_dmabuf_is_proxy() - Returns whether a dma-buf is a proxy
  * @dmabuf: the dma-buf
  *
- * A proxy cannot be imported as a pool, because proxies of proxies could be nested
- * without limit.
+ * A proxy cannot be imported as a pool; otherwise proxies of proxies could be nested without limit.
  *
  * Return: true if the dma-buf is a proxy.
  */
@@ -271,8 +270,8 @@ static struct dma_buf *nnaccel_proxy_create(const struct nnaccel_pool *pool, boo
 	info.size = PAGE_ALIGN(pool->length);
 	info.flags = writable ? O_RDWR : O_RDONLY;
 	/*
-	 * If another exporter allocated the memory, the proxy uses the exporter's scatter table, so
-	 * the proxy must cover the whole memory.
+	 * A proxy of another exporter's memory must cover the whole memory, because the proxy uses
+	 * the exporter's scatter table.
 	 */
 	if (!nnaccel_dmabuf_is_ours(memory) && (pool->offset || info.size < memory->size))
 		return ERR_PTR(-EOPNOTSUPP);

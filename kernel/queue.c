@@ -43,8 +43,8 @@ static void nnaccel_dependency_callback(struct dma_fence *fence, struct dma_fenc
 }
 
 /*
- * Ignore wake-ups before the submission's end, because the wait queue also wakes pollers for a
- * fence of the submission.
+ * Ignore wake-ups before the submission's end: the wait queue is also woken when the submission
+ * gets a fence.
  */
 static int nnaccel_dependency_woken(struct wait_queue_entry *entry, unsigned int mode, int flags,
 				    void *key)
@@ -69,7 +69,10 @@ static bool nnaccel_dependency_start(struct nnaccel_dependency *dep)
 
 	if (dep->fence)
 		return !dma_fence_add_callback(dep->fence, &dep->cb, nnaccel_dependency_callback);
-	/* The thread that sets end->status then takes the wait queue's lock to wake the waiters. */
+	/*
+	 * No end is missed: the thread that sets end->status takes this lock afterwards, to wake
+	 * the waiters.
+	 */
 	spin_lock_irq(&end->wait.lock);
 	pending = !READ_ONCE(end->status);
 	if (pending)
@@ -164,7 +167,7 @@ static bool nnaccel_command_arm(struct nnaccel_command *cmd, u32 end)
  * nnaccel_command_forget_waits() - Stops the waits of a command before its end is reported
  * @cmd: the command; ctx->lock is held
  *
- * Afterwards no wait is pending, but the command's work @ready may still be pending.
+ * When the function returns, no wait is pending, but the command's work @ready may be.
  */
 void nnaccel_command_forget_waits(struct nnaccel_command *cmd)
 {
@@ -452,7 +455,7 @@ int nnaccel_command_depend(struct nnaccel_command *cmd, u64 fds, u32 num_fds)
 	for (i = 0; i < cmd->head.num_grants; i++) {
 		struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
 
-		/* Most memory never had a fence, and so has no list of fences. */
+		/* Memory that never had a fence, the usual case, has no list of fences. */
 		if (!dmabuf || !rcu_access_pointer(dmabuf->resv->fences))
 			continue;
 		ret = nnaccel_command_alloc_waits(cmd, 0) ?:

@@ -226,8 +226,8 @@ static void nnaccel_session_cut_off(struct work_struct *work)
 						       struct nnaccel_session, cutoff);
 
 	/*
-	 * If no worker has attached to the session yet, no worker can attach any more, because the
-	 * session has ended.
+	 * Without @mm no worker has attached, and no worker can attach now, because the session has
+	 * ended.
 	 */
 	if (session->mm && atomic_read(&session->mm->mm_users) &&
 	    ktime_get_ns() - session->killed_ns <= NNACCEL_KILL_NS)
@@ -244,8 +244,8 @@ static void nnaccel_session_free(struct nnaccel_session *session)
 		kfree(notice);
 	xa_destroy(&session->grants);
 	/*
-	 * A burst number that was reserved while the session was disconnected may still be in the
-	 * table.
+	 * The table may still have a burst number that was reserved while the session was
+	 * disconnected.
 	 */
 	xa_destroy(&session->bursts);
 	put_pid(session->pid);
@@ -262,8 +262,8 @@ static int nnaccel_session_release(struct inode *inode, struct file *file)
 	struct nnaccel_session *session = file->private_data;
 
 	/*
-	 * After the session's disconnection no command kills the worker, so the work @cutoff is not
-	 * queued again.
+	 * The work @cutoff is not queued again, because commands kill the worker only before the
+	 * disconnection.
 	 */
 	nnaccel_session_leave(session);
 	cancel_delayed_work_sync(&session->cutoff);

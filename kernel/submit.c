@@ -3,9 +3,9 @@
  * nnaccel: submissions. A client submits work by SUBMIT and fetches the answer by WAIT.
  *
  * For each kind of work a table has the functions that build a command from the client's
- * description and write the answer. A command's waits before its worker gets the command are in
- * queue.c, and the waits of copies are in copy.c. Except for copies, a call of SUBMIT waits only
- * after the work is submitted, so a signal during the wait leaves nothing to undo.
+ * description and write the answer. The file queue.c has the waits of a command that is not fetched
+ * yet, and copy.c has the waits of copies. A call of SUBMIT waits only after it has submitted the
+ * work, except for copies, so a signal during the wait leaves nothing to undo.
  *
  * A call of SUBMIT that waits for the answer creates a submission only if a signal ends the wait.
  */
@@ -25,7 +25,10 @@
 #include "model.h"
 #include "submit.h"
 
-/* Size of the part of an ioctl's buffer that follows the structure of SUBMIT or WAIT. */
+/*
+ * Size of the buffer for the structure at @work, which follows the structure of SUBMIT or WAIT in
+ * the ioctl's buffer.
+ */
 #define NNACCEL_WORK_SIZE	(NNACCEL_UCMD_SIZE - sizeof(struct nnaccel_submit))
 
 #define NNACCEL_PLAIN_KIND(_work, _struct, _last, ...)				\
@@ -499,7 +502,8 @@ static int nnaccel_submit_and_leave(struct nnaccel_ucmd *ucmd, struct nnaccel_co
 	if (ret)
 		goto err_file;
 	/*
-	 * Publish the submission's id before its file, because a close of the file removes the id.
+	 * Publish the submission's id before its file: user space may close the file at once, which
+	 * removes the id.
 	 */
 	nnaccel_object_publish(&sub->obj, sub->id);
 	if (file)

@@ -14,7 +14,10 @@
 /* Interval at which the module checks whether a process in execve() waits for executions. */
 #define NNACCEL_LEAVE_POLL	msecs_to_jiffies(200)
 
-/* Returns the field of an io_uring command that holds a reference to the execution. */
+/*
+ * Returns the field of an io_uring command that points to the execution's command and holds a
+ * reference.
+ */
 static struct nnaccel_command **nnaccel_uring_pdu(struct io_uring_cmd *ioucmd)
 {
 	BUILD_BUG_ON(sizeof(struct nnaccel_command *) > sizeof(ioucmd->pdu));
@@ -165,7 +168,7 @@ static int nnaccel_uring_start(struct nnaccel_context *ctx, struct io_uring_cmd 
 }
 
 /*
- * Cancels a command because its ring or task exits. io_uring may call the function several times,
+ * Cancels a command whose ring or task exits. io_uring may call the function several times, and
  * even before the module admits the command.
  */
 static void nnaccel_uring_cancel(struct nnaccel_command *cmd)

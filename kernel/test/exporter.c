@@ -124,8 +124,8 @@ static const struct dma_map_ops exporter_dma_ops = {
 static int exporter_make_device(struct device *dev)
 {
 	/*
-	 * If the kernel has the parameter swiotlb=force, the test's device uses bounce buffers like
-	 * real hardware.
+	 * With the kernel's parameter swiotlb=force, the test's device uses bounce buffers, as real
+	 * hardware would.
 	 */
 	exporter_counts_syncs = !is_swiotlb_force_bounce(dev);
 	if (exporter_counts_syncs)
@@ -405,7 +405,7 @@ static void exporter_told(struct dma_buf_attachment *attachment)
 {
 	struct exporter *e = attachment->importer_priv;
 
-	/* Only count the requests to give up the mapping; the test itself detaches. */
+	/* Only count the requests to unmap; the test itself detaches the device. */
 	WRITE_ONCE(e->counts.told, e->counts.told + 1);
 }
 
