@@ -342,9 +342,7 @@ enum nn_ring_result nn_ring_send(struct nn_ring *ring, const struct nnaccel_datu
 
 /* ---- receiving ---- */
 
-/*
- * Returns whether the sequence word of the next line to read has changed since the previous lap.
- */
+/* Returns whether the sequence word of the next line to read has changed since the previous lap. */
 static bool line_changed(const struct nn_ring *ring)
 {
 	return load(&rx_line(ring, ring->rx_line)->sequence) != ring->rx_lap - 1;

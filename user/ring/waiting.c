@@ -151,9 +151,7 @@ struct nn_wait_plan nn_waiter_plan(const struct nn_waiter *waiter)
 	return (struct nn_wait_plan){ 0, 0 };
 }
 
-/*
- * Returns a value moved towards a sample, by 1 / 2^shift of the difference.
- */
+/* Returns a value moved towards a sample, by 1 / 2^shift of the difference. */
 static uint64_t approach(uint64_t value, uint64_t sample, unsigned int shift)
 {
 	if (sample > value)

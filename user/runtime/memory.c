@@ -25,9 +25,7 @@
 #include "runtime/hardware_memory.h"
 #include "runtime/log.h"
 
-/*
- * Drops `const`, because mapping and importing a memory do not change its contents or size.
- */
+/* Drops `const`, because mapping and importing a memory do not change its contents or size. */
 static ANeuralNetworksMemory *writable(const ANeuralNetworksMemory *memory)
 {
 	return (ANeuralNetworksMemory *)memory;

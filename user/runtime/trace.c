@@ -66,9 +66,7 @@ static _Thread_local struct {
 	uint32_t named, engine_named;
 } self;
 
-/*
- * Returns a number of this process, which is at least 1 and differs from the parent's number.
- */
+/* Returns a number of this process, which is at least 1 and differs from the parent's number. */
 static uint32_t current(void)
 {
 	return handle_process() + 1;

@@ -35,9 +35,7 @@
  */
 #define ASK_AGAIN_NS UINT64_C(1000000000)
 
-/*
- * Maximum wait for a lock of the database that another process holds, such as an ending keeper.
- */
+/* Maximum wait for a lock of the database that another process holds, such as an ending keeper. */
 #define BUSY_MS 2000
 
 enum statement {

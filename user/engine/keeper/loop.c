@@ -716,9 +716,7 @@ static void unmap_memory(struct client *c, struct task *t)
 	drop_memory(c);
 }
 
-/*
- * Answers a request if the main thread can do so itself; otherwise returns false.
- */
+/* Answers a request if the main thread can do so itself; otherwise returns false. */
 static bool answers_at_once(struct keep *k, struct client *c)
 {
 	struct task *t = &c->task;

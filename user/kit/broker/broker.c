@@ -310,9 +310,7 @@ static bool wants_start(struct broker *b, bool with_plugins)
 	       now >= (with_plugins ? b->plugins_at_ns : b->starts.until_ns);
 }
 
-/*
- * Refuses all waiting contexts if no worker can start within the contexts' maximum waiting time.
- */
+/* Refuses all waiting contexts if no worker can start within the contexts' maximum waiting time. */
 static void refuse_hopeless(struct broker *b, bool with_plugins)
 {
 	const uint64_t now = clock_ns();

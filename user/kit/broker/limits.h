@@ -116,9 +116,7 @@ uint64_t limits_served_ns(const struct limits *limits, uint32_t uid);
  */
 bool limits_is_modest(const struct limits *limits, uint32_t uid, uint64_t now_ns);
 
-/*
- * Returns the delay of a user's next refusal in ns: 0 unless the user was refused often lately.
- */
+/* Returns the delay of a user's next refusal in ns: 0 unless the user was refused often lately. */
 uint64_t limits_refuse(struct limits *limits, uint32_t uid, uint64_t now_ns);
 
 /*
