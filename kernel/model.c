@@ -162,7 +162,7 @@ static int nnaccel_model_hold_pools(struct nnaccel_model *model, const struct nn
  * @deadline_ns: the client's deadline
  * @attributes: user address of the attributes
  *
- * A model gets its id when the client gets the answer to the command that prepared the model.
+ * A prepared model gets its id when its client fetches the answer of the preparation.
  *
  * Return: 0, -EFAULT, -ENOMEM, -ENOSPC, -EDQUOT.
  */

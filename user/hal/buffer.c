@@ -43,7 +43,7 @@ struct nna_buffer {
 	 * without extra parameters.
 	 */
 	struct nn_operand initial;
-	struct nn_operand current;	/* the operand with the shape of the current contents */
+	struct nn_operand current;	/* `operand` with the shape of the current contents */
 	bool initialised;
 };
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Each device has a thread, the watcher. The kernel reports the end of a burst by EPOLLHUP. */
+/*
+ * Each device has a thread, the watcher. The watcher gets the end of a burst as EPOLLHUP of the
+ * burst's file.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>

@@ -18,10 +18,10 @@
 /* The result of an operation on one end of a burst. */
 enum nn_ring_result {
 	NN_RING_OK = 0,
-	NN_RING_AGAIN,		/* no packet has arrived, no room for a packet, or timeout */
+	NN_RING_AGAIN,		/* nothing done: no packet, no room for a packet, or timeout */
 	NN_RING_TOO_BIG,	/* the packet has no datums, or is longer than the ring */
 	NN_RING_BROKEN,		/* the sizes of the rings or data from the other end are invalid */
-	NN_RING_DEAD,		/* the status page says that the burst is dead */
+	NN_RING_DEAD,		/* the kernel has marked the burst dead in the status page */
 };
 
 /* Returns the name of a result, for messages; never NULL. */

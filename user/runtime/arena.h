@@ -15,7 +15,7 @@ struct arena {
 	struct arena_block *blocks;
 };
 
-/* Returns count * size zeroed bytes, also if the size is 0; NULL if memory runs out. */
+/* Returns count * size zeroed bytes; NULL only if memory runs out, not for a size of 0. */
 void *arena_alloc(struct arena *arena, size_t count, size_t size);
 
 /* Returns a copy of count * size bytes. */

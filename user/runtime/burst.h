@@ -15,7 +15,7 @@ struct ANeuralNetworksBurst {
 	atomic_flag busy;
 
 	/* The following fields may only be used by the thread that holds the burst's lock. */
-	/* The request of each step, with a channel if the step's device has one. */
+	/* A request for each step, which has a channel if the step's device supports channels. */
 	struct request *requests;
 	ANeuralNetworksMemory *temporaries;	/* temporary operands; NULL until needed */
 	struct arena arena;

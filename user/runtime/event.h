@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events: the end of an execution that a thread runs, or a sync fence.
+ * Events. An event waits for the end of an execution on a thread or a device, or for a sync fence.
  */
 #ifndef NN_RUNTIME_EVENT_H
 #define NN_RUNTIME_EVENT_H

@@ -195,8 +195,8 @@ static struct memory_domain *new_domain(const ANeuralNetworksMemoryDesc *desc)
 	}
 	memcpy(domain->roles, desc->roles, desc->num_roles * sizeof(domain->roles[0]));
 	/*
-	 * The memory stores the serial numbers of compilations, and so holds no references to
-	 * compilations.
+	 * A memory needs no references to the compilations of its roles, because it stores the
+	 * compilations' serial numbers.
 	 */
 	for (uint32_t i = 0; i < desc->num_roles; i++)
 		domain->roles[i].compilation = NULL;

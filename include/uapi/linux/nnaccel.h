@@ -170,7 +170,7 @@ enum nnaccel_engine_state {
 	NNACCEL_ENGINE_ATTACHED = 2
 };
 
-/* Flag of NNACCEL_INFO: request a worker for this context now, not at the first work. */
+/* Flag of NNACCEL_INFO: request a worker for this context now, before the client submits work. */
 #define NNACCEL_INFO_WANT	(1 << 0)
 
 /**
@@ -1158,8 +1158,8 @@ enum nnaccel_state {
  * the call cannot fail any more.
  *
  * A model of PREPARE or PREPARE_CACHED, a buffer or a burst exists from the moment when the
- * submission's answer is fetched. If the submission ends without a fetched answer, the object never
- * exists.
+ * submission's answer is fetched. If the answer is never fetched, the model, the buffer or the
+ * burst never exists.
  *
  * If NNACCEL_SUBMIT fails, the submission does not exist. Errors:
  * EINVAL: an unknown kind or flag.

@@ -52,7 +52,7 @@ struct blob_work {
 	int file;	/* file of a get, open for reading; -1 if there is no file */
 	bool right;	/* true: the file was written, or the checksum of the file is right */
 	bool in_flight;			/* true: in_flight of the store counts this put */
-	/* the check of all entries; NULL for a get or a put */
+	/* the check, if this work is a check of all entries; else NULL */
 	struct blob_check *check;
 };
 

@@ -81,8 +81,8 @@ struct client {
 	uint32_t uid;
 	bool is_admin;
 	bool is_busy;	/* true: a task runs for this client, so poll() does not watch the client */
-	int memory;			/* memory to which the client writes a plan, or -1 */
-	struct message made_for;	/* request for which the memory was made */
+	int memory;			/* memfd to which the client writes a plan, or -1 */
+	struct message made_for;	/* the request for which `memory` was made */
 	struct task task;
 };
 
@@ -97,7 +97,7 @@ struct user {
 
 struct queue {
 	struct task *first;
-	uint32_t last_uid;		/* user of the last task that a thread took */
+	uint32_t last_uid;		/* user of the task that the thread took last */
 	pthread_cond_t filled;
 	pthread_t thread;
 	bool has_thread;

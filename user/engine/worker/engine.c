@@ -113,8 +113,8 @@ static void end_save(const struct nna_engine *engine, struct nna_engine_image *i
 }
 
 /*
- * Checks the extensions of a saved model. The model cannot be used if this process has other
- * extensions.
+ * Checks the extensions of a saved model. Rejects a model with an extension that this process does
+ * not have.
  */
 static enum nn_status check_saved(const struct nn_plan *plan, struct nn_error *err)
 {

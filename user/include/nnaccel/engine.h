@@ -121,7 +121,7 @@ struct nna_engine_slot {
 	uint32_t slot;
 	bool is_writable;
 	void *base;			/* memory that other processes may write any time */
-	uint64_t length;		/* in bytes; unreadable bytes read as 0, without a fault */
+	uint64_t length;		/* in bytes; a read beyond the file's end yields 0 */
 	bool is_device_memory;		/* see nna_engine.takes_device_memory */
 };
 
@@ -145,7 +145,7 @@ struct nna_engine_burst {
 	enum nn_status (*create)(const struct nna_engine *engine, void *prepared, void **executor,
 				 struct nn_error *err);
 	void (*destroy)(void *executor);
-	/* Called when an execution uses a slot for the first time. */
+	/* Called before an execution that uses a slot which the executor does not have yet. */
 	enum nn_status (*add)(void *executor, const struct nna_engine_slot *slot,
 			      struct nn_error *err);
 	/* Returns false if the slot must be added (again) before the next execution. */
@@ -384,10 +384,7 @@ struct nna_engine {
 			       const struct nna_engine_part *data,
 			       const struct nna_engine_preparation *how, void **prepared,
 			       struct nn_error *err);
-	/*
-	 * Returns the arguments of a loaded model's executions: inputs, outputs, and their
-	 * operands.
-	 */
+	/* Returns a subgraph whose inputs and outputs are those of a loaded model's executions. */
 	const struct nn_subgraph *(*signature)(const struct nna_engine *engine,
 					       const void *prepared);
 

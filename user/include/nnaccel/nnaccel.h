@@ -419,13 +419,13 @@ struct nna_output_shape {
 };
 
 struct nna_timing {
-	uint64_t on_device_us;		/* NNA_TIME_NONE if not measured */
+	uint64_t on_device_us;		/* times in microseconds; NNA_TIME_NONE if not measured */
 	uint64_t in_driver_us;
 };
 
 /*
- * Results of an execution besides the outputs' bytes; NULL pointers are for results that the caller
- * does not want.
+ * Results of an execution, except the bytes of outputs. A pointer is NULL if the caller does not
+ * want this result.
  */
 struct nna_results {
 	uint32_t size;
@@ -558,8 +558,8 @@ struct nna_buffer_roles {
  * differs from the buffer's shape, or if an output's shape differs from the shape that `desc` and
  * the buffer's roles give. An execution returns NN_GENERAL_FAILURE if an input's buffer is empty.
  * Concurrent writes to a buffer of the execution, and concurrent reads of an output's buffer, also
- * cause NN_GENERAL_FAILURE. An execution that fails after it began leaves the buffers of its
- * outputs empty.
+ * cause NN_GENERAL_FAILURE. If an execution fails after it began, the buffers of its outputs become
+ * empty.
  *
  * A buffer's contents outlive the models and their worker.
  */

@@ -256,7 +256,9 @@ static int make_home(const struct cgroup *cgroup, uint32_t uid, const struct cli
 	int error;
 
 	snprintf(name, 64, "user-%u", uid);
-	/* A user's cgroup that contains a cgroup box-M has CPU weights from the start. */
+	/*
+	 * The cgroups in a user's cgroup get CPU weights at once if one of them is a cgroup box-M.
+	 */
 	error = make_group(cgroup, name, options->user_memory, options->user_workers, has_box);
 	if (error || !has_box)
 		return error;

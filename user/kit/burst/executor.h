@@ -102,10 +102,11 @@ void executor_put_memory(struct executor *executor);
 void executor_forget(struct executor *executor, uint32_t slot);
 
 /*
- * Runs scratch->request and writes scratch->result. Checks all values in the request, because the
- * client wrote them. A burst's request has the same results as an execution by ioctl. An executor
- * runs only one request at a time. Returns false if the engine has deferred the execution. If the
- * execution is deferred, the task scratch->running.end owns `scratch` and calls executor_resume().
+ * Executes the request in scratch->request, and writes its result to scratch->result. Checks all
+ * values in the request, because the client wrote them. A burst's request has the same results as
+ * an execution by ioctl. An executor runs only one request at a time. Returns false if the engine
+ * has deferred the execution. If the execution is deferred, the task scratch->running.end owns
+ * `scratch` and calls executor_resume().
  */
 bool executor_run(struct executor *executor, struct scratch *scratch);
 void executor_resume(struct executor *executor, struct scratch *scratch);

@@ -20,7 +20,7 @@
 #include "model/fingerprint.h"
 
 struct plugin {
-	/* plug-in's descriptor; fields that the descriptor's version lacks are 0 */
+	/* copy of the descriptor; fields that its version lacks are 0 */
 	struct nnx_extension descriptor;
 	uint64_t version;
 	/* prefix of the extension's type and operation codes in this process */

@@ -32,7 +32,7 @@ struct buffers {
 
 bool buffers_init(struct buffers *buffers, struct models *models);
 
-/* Lets the engine destroy all buffers. When buffers_free() is called, no buffer may be in use. */
+/* Lets the engine destroy all buffers. The caller must ensure that no buffer is in use. */
 void buffers_free(struct buffers *buffers);
 
 /*

@@ -11,7 +11,9 @@
 #include <linux/nnaccel.h>
 #include <nnaccel/engine_model.h>
 
-/* A command and its arrays. All pointers point into the buffer of the parsed command. */
+/*
+ * A command and its arrays. The pointers of struct command point into the buffer that was parsed.
+ */
 struct command {
 	const struct nnaccel_cmd *head;
 	const struct nnaccel_grant *grants;	/* head->num_grants */

@@ -148,8 +148,8 @@ static void unmap(struct grants *grants, struct mapping *m)
  * Unmaps stale and unused mappings. The caller holds grants->lock; sweep() releases the lock while
  * it notifies the engine, because the engine may be slow. While sweep() notifies the engine, the
  * mapping stays in the list for the SIGBUS handler and grants_revoke(). Only the thread that set
- * the mapping's flag `leaves` removes the mapping. When an image is unmapped, the mappings of its
- * planes may also become unused.
+ * the mapping's flag `leaves` removes the mapping. Each step searches the list from its start,
+ * because the unmapping of an image may leave the mappings of its planes unused.
  */
 static void sweep(struct grants *grants)
 {

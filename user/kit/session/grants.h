@@ -73,7 +73,7 @@ bool grants_reach_drivers(const struct grants *grants);
 /* Unmaps unused memory that grants_revoke() has replaced by zeroes, and notifies the engine. */
 void grants_sweep(struct grants *grants);
 
-/* Unmaps all grants. When grants_free() is called, no mapping may be in use. */
+/* Unmaps all grants. The caller must ensure that no mapping is in use. */
 void grants_free(struct grants *grants);
 
 /*

@@ -36,7 +36,7 @@ struct loaded_model {
 	unsigned int users;
 	/* bytes of device memory that the model uses, measured during the preparation */
 	uint64_t device_bytes;
-	struct nn_model *model;		/* the client's model; NULL if a saved plan was loaded */
+	struct nn_model *model;		/* the decoded model; NULL if a saved plan was loaded */
 	/*
 	 * Attributes of extensions, or NULL. The attributes are freed after the last form of the
 	 * model was released.
@@ -50,7 +50,7 @@ struct loaded_model {
 	struct cached_parts cached;	/* cache entry from which the model was loaded, if any */
 	struct mapping **pools;	/* mappings of the pools; NULL for a pool that cannot be mapped */
 	uint32_t num_pools;
-	struct nn_pool *copies;	/* private copies of constants, used in place of the pools */
+	struct nn_pool *copies;	/* private copies of constants, which replace the pools; or NULL */
 	uint32_t num_copies;
 };
 
@@ -84,8 +84,8 @@ enum nn_status models_reserve(struct models *models, uint64_t bytes, struct nn_e
 void models_unreserve(struct models *models, uint64_t bytes);
 
 /*
- * Releases all models that the client has not released by NNACCEL_DO_FORGET_MODEL. When
- * models_free() is called, no model may be in use.
+ * Releases all models that the client has not released by NNACCEL_DO_FORGET_MODEL. The caller must
+ * ensure that no model is in use.
  */
 void models_free(struct models *models);
 

@@ -217,9 +217,9 @@ static enum nn_status prepare_from(struct models *models, const struct command *
 /* ---- the copy ---- */
 
 /*
- * Copies a model's constants to private memory, which replaces the model's pools. In the private
- * memory, pages without constants are read-only zeroes, because only writable memory counts against
- * RLIMIT_DATA.
+ * Copies a model's constants to private memory, and replaces the model's pools by this memory. In
+ * the private memory, pages without constants are read-only zeroes, because only writable memory
+ * counts against RLIMIT_DATA.
  */
 struct copying {
 	const struct loaded_model *source;

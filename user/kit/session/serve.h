@@ -105,7 +105,7 @@ void server_abandon(struct server *server);
 
 /*
  * In a process that serves several clients, frees a server with its models, memory and session.
- * When server_free() is called, no thread of the server may run.
+ * The caller must ensure that no thread of the server runs.
  */
 void server_free(struct server *server);
 
