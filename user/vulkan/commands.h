@@ -23,7 +23,10 @@ struct place {
 	VkBuffer buffer;
 	uint64_t offset;
 	uint64_t id;			/* number of the buffer, from place_id() */
-	/* 0: the CPU or other devices may also access the buffer's memory; 64 bits: no padding */
+	/*
+	 * not 0 if only the GPU accesses the buffer's memory; 64 bits, so that the struct has no
+	 * padding
+	 */
 	uint64_t is_own;
 };
 

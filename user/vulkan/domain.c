@@ -36,7 +36,7 @@ enum nn_status domain_create(struct gpu *gpu, uint64_t size, struct domain **dom
 
 void domain_release(struct domain *d)
 {
-	/* The GPU may still execute a model for an execution whose deadline has passed. */
+	/* After a missed deadline, the GPU may still execute the model. */
 	gpu_wait(d->gpu);
 	gpu_buffer_destroy(d->gpu, &d->memory);
 	gpu_release(d->gpu);
@@ -51,7 +51,7 @@ static enum nn_status check_length(const struct domain *d, uint64_t length, stru
 		       (unsigned long long)d->memory.size, (unsigned long long)length);
 }
 
-/* Copies between a domain and CPU memory, of which exactly one of `from` and `to` is given. */
+/* Copies from the CPU memory `from` to a domain, or from a domain to `to`; one pointer is NULL. */
 static enum nn_status copy(struct domain *d, const void *from, void *to, uint64_t length,
 			   struct nn_error *err)
 {

@@ -16,7 +16,7 @@ void domain_release(struct domain *domain);
 
 /*
  * Copies `length` bytes between the CPU's memory and the begin of a domain. Returns
- * NN_DEVICE_UNAVAILABLE if the GPU was lost, and the contents of the domain with the GPU.
+ * NN_DEVICE_UNAVAILABLE if the GPU was lost; the domain's contents are then lost, too.
  */
 enum nn_status domain_write(struct domain *domain, const void *from, uint64_t length,
 			    struct nn_error *err);

@@ -335,7 +335,7 @@ static enum nn_status await(const struct prepared_files *files, uint64_t deadlin
 /*
  * For each argument that the CPU copies from or to a dma-buf, begins or ends the CPU's access to
  * the dma-buf. The function access_copies() is needed only if vulkan_engine.only_devices is set,
- * because the kernel then leaves the CPU's accesses to the engine. Memory other than dma-bufs needs
+ * because the kernel then begins and ends no CPU accesses itself. Memory other than dma-bufs needs
  * no DMA_BUF_IOCTL_SYNC.
  */
 static enum nn_status access_copies(struct nna_engine_execution *execution,

@@ -47,9 +47,8 @@ static bool is_dense(const struct elementwise_params *p)
 }
 
 /*
- * Gives to chain `a` the axes of chain `b`, which has as many elements as `a`, and returns true.
- * Returns false and does not change `a` unless the chains have equal axes, or `a` has a single
- * axis, along which it reads each tensor with a constant step.
+ * Gives to chain `a` the axes of chain `b`, which has as many elements as `a`. Returns true if the
+ * axes were equal, or if `a` had a single axis. Otherwise returns false and does not change `a`.
  */
 static bool same_axes(struct elementwise_params *a, const struct elementwise_params *b)
 {
@@ -190,7 +189,7 @@ static void join(struct graph *g, struct use *uses, uint32_t d)
 	}
 	/*
 	 * The fused dispatch replaces the second dispatch, because the operands of both dispatches
-	 * are computed before the second one.
+	 * are computed before the second dispatch.
 	 */
 	if (append(before, &exchanged_next)) {
 		before->tensors[OUTPUT] = next->tensors[OUTPUT];

@@ -229,10 +229,7 @@ void import_forget(const void *base)
 			continue;
 		}
 		*link = i->next;
-		/*
-		 * Wait for the GPU, because it may still execute a model for an execution whose
-		 * deadline has passed.
-		 */
+		/* After a missed deadline, the GPU may still execute the model. */
 		gpu_wait(i->gpu);
 		gpu_buffer_destroy(i->gpu, &i->buffer);
 		gpu_release(i->gpu);

@@ -16,7 +16,7 @@ static uint32_t element_of(const struct lower *l)
 			       .operands[l->operation->outputs[0]].type)->element_size;
 }
 
-/* Returns the view of a dense tensor; both have the dimensions of `view`. */
+/* Returns the view of a whole contiguous tensor that has the dimensions of `view`. */
 static struct nn_strided dense_of(const struct nn_strided *view)
 {
 	struct nn_strided dense = { .rank = view->rank };

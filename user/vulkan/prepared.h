@@ -34,8 +34,8 @@ enum nn_status prepared_create(struct gpu *gpu, const struct nn_model *model,
 
 /*
  * Runs the model on copies of all arguments. Only one execution of a prepared model runs at a time.
- * After the deadline has passed or the file `gone` (or -1) has become readable, submits no more
- * commands.
+ * Submits no more commands after the deadline, or after the file `gone`, which may be -1, has
+ * become readable.
  */
 enum nn_status prepared_execute(struct prepared *prepared, struct nn_execution *execution, int gone,
 				struct nn_error *err);

@@ -104,7 +104,7 @@
 
 /*
  * Parameters of matrix products and windowed operations. Element (n, pixel, channel) of an input
- * lies at n * in_image + pixel * in_pixel + channel * in_channel. A batch has the number `outer *
+ * lies at n * in_image + pixel * in_pixel + channel * in_channel. The number of a batch is `outer *
  * inner_batches + inner`. In a grouped convolution, each group of channels is a batch. In products
  * that are quantised at run time, `row_size` consecutive elements of the input share one scale.
  */
