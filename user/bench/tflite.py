@@ -57,8 +57,8 @@ class Ours(Subject):
 
 class Xnnpack(Subject):
     def open(self):
-        # The options begin with the number of threads and the flags: quantised operators of int8
-        # (1) and uint8 (2).
+        # The first option is the number of threads. The second option has flags for quantised
+        # operators: 1 for int8, 2 for uint8.
         options = (ctypes.c_int32 * 16)(1, 3)
         self.tflite.lib.TfLiteXNNPackDelegateCreate.restype = ctypes.c_void_p
         handle = self.tflite.XNNPackDelegateCreate(options)

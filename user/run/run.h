@@ -16,7 +16,9 @@
 #define RUN_DEVICE "NNACCEL_RUN_DEVICE"	/* name of the device; if unset, the library does nothing */
 /* if set, a model that cannot use the device fails to load */
 #define RUN_REQUIRE "NNACCEL_RUN_REQUIRE"
-/* if set, prints reasons and, at the program's end, the number of runs */
+/*
+ * if set, prints why models do not run on the device and, at the program's end, the numbers of runs
+ */
 #define RUN_REPORT "NNACCEL_RUN_REPORT"
 #define RUN_STATE "NNACCEL_RUN_STATE"		/* the tool's file for messages: /proc/PID/fd/N */
 

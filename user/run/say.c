@@ -59,7 +59,7 @@ void run_reached(void)
 
 	if (fd < 0)
 		return;
-	/* If write() fails, only the message at the program's end is wrong. */
+	/* Ignore a failure, after which only the message at the program's end is wrong. */
 	(void)!write(fd, "1", 1);
 	close(fd);
 }
@@ -215,8 +215,8 @@ static void check_reached(void)
 }
 
 /*
- * Id of the process that prints the report at its end. Other processes may have this variable,
- * because a child of vfork() shares all memory with its parent.
+ * Id of the process that prints the report at its end. A child of vfork() shares this variable with
+ * its parent, and must not print the parent's report.
  */
 static pid_t self;
 

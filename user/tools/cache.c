@@ -65,7 +65,7 @@ static bool ask_keeper(const struct cache *c, const struct message *request,
 		close(fd);
 		return false;
 	}
-	/* A check reads all plans, which takes as long as the disk needs. */
+	/* Set no time limit for a check, which reads all plans from the disk. */
 	if (request->kind != CACHE_CHECK)
 		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (send(fd, request, sizeof(*request), MSG_NOSIGNAL) != sizeof(*request) ||

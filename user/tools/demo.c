@@ -214,7 +214,7 @@ static void print_report(struct demo *d)
 	printf("The module counted %" PRIu64 " executions of this client.\n", d->executions);
 }
 
-/* Checks that accuracy and executions are as the demo promises; returns the exit status. */
+/* Checks the accuracy and the module's number of executions; returns the exit status. */
 static int judge(const struct demo *d)
 {
 	if (d->executions != 2ull * d->options.count)

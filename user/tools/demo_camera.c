@@ -298,7 +298,7 @@ static void print_report(struct demo *d)
 		       d->options.png);
 }
 
-/* Checks that accuracy and number of copies are as the demo promises; returns the exit status. */
+/* Checks the accuracy, and that no frame was copied; returns the exit status. */
 static int judge(const struct demo *d)
 {
 	if (accuracy(d) < MIN_ACCURACY)

@@ -11,7 +11,7 @@ struct reading {
 	bool failed;
 };
 
-/* Returns whether a model was read before, as happens if a context has several files. */
+/* Returns whether a model was read before; each file of a context lists the context's models. */
 static bool is_known(const struct client_models *models, uint64_t client, uint64_t id)
 {
 	for (size_t i = 0; i < models->count; i++)

@@ -38,7 +38,7 @@ struct operation {
 	int32_t type;			/* OperationCode */
 	uint32_t node;			/* the node of the graph that the operation implements */
 	uint32_t in_count, out_count;
-	/* index in refs of the operation's first input; the outputs follow the inputs */
+	/* index of the operation's first input in `refs`; the outputs follow the inputs */
 	uint32_t first;
 };
 

@@ -37,8 +37,8 @@ struct lowering {
 	char reason[200];
 	/* Number of multiplications; number of elements for a node that does not multiply. */
 	uint64_t work;
-	uint64_t written;	/* number of elements that operations except RESHAPE write */
-	int32_t fused;			/* FuseCode of the node's arithmetic */
+	uint64_t written; /* number of elements that the node's operations write, without RESHAPE */
+	int32_t fused;			/* FuseCode of the node's fused activation */
 	const struct devices *devices;	/* devices to ask; NULL if none */
 	/* `code` and `function` come from the node's row in the plug-in's table of operators. */
 	int32_t code;			/* OperationCode */

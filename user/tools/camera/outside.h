@@ -21,8 +21,8 @@ int outside_mapped_frames(const int *buffers, int count);
 int64_t outside_moved_bytes(void);
 
 /*
- * Returns how many memories workers have fetched from the kernel, from the fdinfo of bursts; -1 if
- * there is no burst.
+ * Returns how often workers have fetched a memory of a burst from the kernel, from the fdinfo of
+ * bursts; -1 if there is no burst.
  */
 int64_t outside_slot_resolves(void);
 

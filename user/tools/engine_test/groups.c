@@ -668,7 +668,7 @@ void group_many_models(struct test *t)
 struct thread {
 	pthread_t id;
 	struct test *t;
-	/* test on the same device as `t`, whose calls have no time limits */
+	/* test on the same device as `t`, but without time limits of calls */
 	struct test own;
 	struct vector *v;
 	/* model that the thread executes; NULL if the thread itself prepares a model */

@@ -256,7 +256,10 @@ static void transposed_window(struct lowering *t, struct window *w, const struct
 			out = wanted->ints[wanted->count - (size_t)w->spatial + at];
 		else if (!strncmp(automatic, "SAME_", 5))
 			out = w->in[i] * w->stride[i];
-		/* ONNX Runtime does not fill the excess of an output with the bias. */
+		/*
+		 * Reject outputs that exceed the windows, because ONNX Runtime does not write the
+		 * bias to the excess.
+		 */
 		if (out < 1 || out > 1 << 24 || full < out)
 			return refuse(t, "output dimension %lld is not 1 to 2^24, or exceeds the "
 				      "windows", (long long)out);

@@ -192,8 +192,8 @@ void space_op(struct lowering *t)
 	m = moved_in(t);
 	if (!strcmp(attr_string(t, "mode", "DCR"), "CRD")) {
 		/*
-		 * The channels are [C, b, b]: transpose first one, then the other dimension of size
-		 * b.
+		 * The channels are [C, b, b]: move the second b behind the width, then the first b
+		 * behind the height.
 		 */
 		const uint32_t b = (uint32_t)block, n = dims[0] * dims[1];
 		const uint32_t h = (uint32_t)shape->dims[2], w = (uint32_t)shape->dims[3];

@@ -131,8 +131,8 @@ void slice_op(struct lowering *t)
 }
 
 /*
- * Returns the range that STRIDED_SLICE selects of an axis. Masks may leave the range's begin or end
- * open, or drop the axis.
+ * Returns the range that STRIDED_SLICE selects from an axis. Masks may leave the range's begin or
+ * end open, or drop the axis.
  */
 static struct range strided(struct lowering *t, const struct tfl_strided_slice *p, int i,
 			    struct range range, int64_t size)
