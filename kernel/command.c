@@ -678,7 +678,7 @@ static void nnaccel_command_complete(struct nnaccel_command *cmd)
 /**
  * nnaccel_command_finish() - Finishes a command that the worker has answered or will never get
  * @cmd: the admitted command, in a list of its session or in none; ctx->lock is held.
- *	The reference of ctx->commands is dropped by nnaccel_unlock_commands()
+ *	nnaccel_unlock_commands() drops the reference of ctx->commands
  * @error: 0 if the command is answered
  *
  * If exporters of other drivers must be notified, the command completes after a

@@ -42,7 +42,7 @@ void nnaccel_count(enum nnaccel_counter counter, s64 n)
 	this_cpu_add(nnaccel_counters[counter], n);
 }
 
-/* The sum of a counter is exact only if no other thread adds to the counter at the same time. */
+/* The returned sum is exact only if no other thread adds to the counter at the same time. */
 static int nnaccel_summary_show(struct seq_file *m, void *unused)
 {
 	int i, cpu;

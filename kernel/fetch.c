@@ -17,7 +17,7 @@
  * nnaccel_session_ready() - Returns whether a fetch of the worker would return at once
  * @session: the session
  *
- * Threads that wait for a notice or a command call nnaccel_session_ready() without ctx->lock.
+ * The function is called without ctx->lock by threads that wait for a notice or a command.
  *
  * Return: true if the session has a notice or a command, or is over.
  */

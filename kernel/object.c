@@ -25,7 +25,7 @@ static const struct {
 	enum nnaccel_counter counter;
 	/*
 	 * Notifies the worker that the last reference to an object was dropped, with ctx->lock
-	 * held. The function retire() is NULL if the worker does not know the type, or is notified
+	 * held. The pointer is NULL if the worker has no objects of this type, or if it is notified
 	 * before the last reference is dropped.
 	 */
 	void (*retire)(struct nnaccel_object *obj);
@@ -78,7 +78,7 @@ int nnaccel_object_init(struct nnaccel_object *obj, struct nnaccel_context *ctx,
 	ret = nnaccel_charge_kernel(ctx->account, bytes);
 	if (ret)
 		return ret;
-	/* The worker does not know submissions, so a submission needs no notice. */
+	/* A submission needs no notice, because workers have no submissions. */
 	obj->notice = NULL;
 	if (type != NNACCEL_OBJECT_SUBMISSION) {
 		obj->notice = kzalloc(sizeof(*obj->notice), GFP_KERNEL_ACCOUNT);
@@ -225,7 +225,10 @@ int nnaccel_object_destroy(struct nnaccel_context *ctx, u32 id, const struct nna
 {
 	struct nnaccel_object *obj;
 
-	/* Keep an id that is reserved and has no object, because a call still needs the id. */
+	/*
+	 * Keep an id without an object, because a call has reserved the id and will publish an
+	 * object.
+	 */
 	xa_lock(&ctx->objects);
 	obj = xa_load(&ctx->objects, id);
 	if (only && obj != only)

@@ -11,7 +11,7 @@
  * NNACCEL_COMMIT_FENCE adds the fences of the engine's driver to the reservation object of the
  * memory.
  *
- * If this module allocated the granted memory, a device attaches to the proxy in the same way as to
+ * If this module allocated the granted memory, attachments to the proxy work like attachments to
  * the memory's own dma-buf. If another exporter allocated the memory, each attachment to the proxy
  * has a nested attachment to that exporter's dma-buf. A nested attachment stays mapped during its
  * whole life, because the memory's reservation object cannot be locked while the proxy's

@@ -169,8 +169,8 @@ static __poll_t nnaccel_session_poll(struct file *file, poll_table *wait)
 
 /*
  * Disconnects a session from its context. The session's file may stay open after the disconnection.
- * The disconnection updates the engine first, so that later calls of the client wait for a new
- * session and do not get -EPIPE.
+ * Updates the engine first, so that later calls of the client do not get -EPIPE, but wait for a new
+ * session.
  */
 static void nnaccel_session_disconnect(struct nnaccel_session *session)
 {

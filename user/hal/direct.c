@@ -45,7 +45,7 @@ struct object {
 	/* a pool */
 	int file;
 	uint32_t prot;
-	bool is_own;	/* true: the pool was allocated by this device, so it can be exported */
+	bool is_own;	/* true: this device allocated the pool, so the pool can be exported */
 	uint64_t offset, length;
 	/* a model */
 	struct object **held;

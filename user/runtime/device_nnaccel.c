@@ -279,9 +279,9 @@ static int replace(struct accel_prepared *accel, uint64_t deadline_ns, struct nn
 
 /*
  * Prepares a model again after its generation `dead` was lost, unless another thread has already
- * prepared the model. If the model has not executed since its last preparation, the model itself
- * may kill workers; preparing the model then fails until a pause is over. Without an engine no
- * pause is needed, because the attempt then fails quickly.
+ * prepared the model. If no execution has succeeded since the last preparation, the model itself
+ * may kill workers, so another preparation fails until a pause is over. Without an engine no pause
+ * is needed, because the attempt then fails quickly.
  */
 static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t deadline_ns,
 			 struct nn_error *err)
@@ -701,9 +701,9 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 }
 
 /*
- * If the execution failed, frees staging memory instead of reusing it, because a worker that missed
- * the deadline may still write to the staging memory. If only an output was too small, the worker
- * has already answered and no longer writes to the staging memory.
+ * After a failed execution, frees the staging memory instead of reusing it, because a worker that
+ * missed the deadline may still write to it. If only an output was too small, the worker has
+ * already answered and no longer writes to the staging memory.
  */
 static void drop_written_late(struct nna_memory **staging, int result)
 {

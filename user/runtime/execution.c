@@ -58,8 +58,8 @@ int ANeuralNetworksExecution_create(ANeuralNetworksCompilation *compilation,
 }
 
 /*
- * Returns the state. If the fence has signalled, the state is that of an ended execution, even if
- * no thread waited for the fence.
+ * Returns the state of an execution. After the execution's fence has signalled, the state is that
+ * of an ended execution, even if no thread waited for the fence.
  */
 static enum execution_state look(const ANeuralNetworksExecution *execution)
 {

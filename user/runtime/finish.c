@@ -88,7 +88,7 @@ static uint32_t release(const ANeuralNetworksModel *model, struct sorting *s, ui
 	return ready;
 }
 
-/* Sorts by Kahn's algorithm: operations come in the order in which their inputs become complete. */
+/* Sorts operations by Kahn's algorithm: an operation follows when all of its inputs are written. */
 static int sort_operations(const ANeuralNetworksModel *model, struct arena *arena,
 			   uint32_t *order, struct nn_error *err)
 {

@@ -50,8 +50,7 @@ int execution_check_memories(const ANeuralNetworksExecution *execution, struct n
 }
 
 /*
- * Sets the output shapes to the shapes of the model and the arguments, until steps report the true
- * shapes.
+ * Sets the shapes of outputs from the model and the arguments; steps later report the true shapes.
  */
 static void reset_shapes(ANeuralNetworksExecution *execution)
 {

@@ -49,10 +49,7 @@ static struct {
 	char path[PATH_MAX];		/* In the path, "%p" stands for the process's number */
 	char text[1 << 16];
 	size_t used;
-	/*
-	 * the processes (values of current()) whose own name and whose engine's name were written
-	 * last
-	 */
+	/* current() of the processes whose name, and whose engine's name, were written last */
 	uint32_t process, engine;
 	uint64_t last_number;
 } out;

@@ -139,7 +139,7 @@ enum nn_status device_register_extension(const struct nn_device_extension *x, ui
 	return status;
 }
 
-/* Decodes the list of extensions as clients do, in order to check names and codes. */
+/* Checks names and codes in the encoded list of extensions, by the decoder that clients use. */
 static bool make_sense(const struct nna_engine *engine, struct nn_error *err)
 {
 	struct nn_device_extension *read = NULL;

@@ -145,7 +145,7 @@ static void unwatch_and_close(struct broker *b, int *fd)
 	close_fd(fd);
 }
 
-/* Returns the fd that becomes readable when the worker has ended. */
+/* Returns an fd that becomes readable when the worker has ended. */
 static int end_of(const struct broker *b, const struct worker *w)
 {
 	return w->threads ? b->options->threads->file(w->threads) : w->process.pidfd;
@@ -703,8 +703,8 @@ static void engine_told(struct broker *b)
 /* ---- the loop ---- */
 
 /*
- * Kills the workers whose time kill_at_ns has come. Returns the time until the next timed action in
- * ms, or -1.
+ * Kills the workers whose time limit kill_at_ns is over. Returns the time until the next timed
+ * action in ms, or -1.
  */
 static int run_timers(struct broker *b)
 {

@@ -6,7 +6,8 @@
 #include "kit/broker/options.h"
 
 /*
- * Runs the broker until SIGTERM or SIGINT. Returns EXIT_SUCCESS, or EXIT_FAILURE with a log line.
+ * Runs the broker until the process gets SIGTERM or SIGINT. Returns EXIT_SUCCESS, or EXIT_FAILURE
+ * with a log line.
  */
 int broker_run(struct engine_options *options);
 

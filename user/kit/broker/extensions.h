@@ -16,10 +16,7 @@ struct extensions {
 	const char *group;		/* group whose members get extensions: a name or number */
 	bool has_group;			/* true: the group exists, and `gid` is the group's id */
 	gid_t gid;
-	/*
-	 * services and labels whose processes get extensions even if the processes are not in the
-	 * group
-	 */
+	/* services and labels; their processes also get extensions outside the group */
 	struct allowlist list;
 	struct spawn_plugins plugins;
 	char *files[NNA_ENGINE_MAX_PLUGINS + 1];

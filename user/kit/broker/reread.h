@@ -33,8 +33,8 @@ void reread_init(struct reread *reread, const struct extensions *extensions);
 void reread_changed(struct reread *reread);
 
 /*
- * Starts an examining process if the time reread->at_ns has come. Returns true if the caller must
- * poll reread->answer.
+ * Starts an examining process if the present time is reread->at_ns or later. Returns true if the
+ * caller must poll reread->answer.
  */
 bool reread_start(struct reread *reread, const struct extensions *extensions,
 		  const struct spawner *spawner);

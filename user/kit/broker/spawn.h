@@ -68,7 +68,7 @@ void spawn_raise_files(unsigned int workers);
 bool spawned_pass_session(const struct spawned *spawned, int session);
 
 /*
- * Returns whether the worker has reported that it is ready; returns false if the worker has ended.
+ * Returns whether the worker has reported that it is ready. If the worker has ended, returns false.
  * The function spawned_is_ready() does not block.
  */
 bool spawned_is_ready(const struct spawned *spawned);

@@ -35,10 +35,7 @@ static void drop(struct executor *e, const struct slot_place *place)
 	grants_put(e->grants, place->mapping);
 }
 
-/*
- * Removes a slot. If a request executes, the slot is removed after the request. The caller holds
- * e->lock.
- */
+/* Removes a slot now or, if a request executes, after the request. The caller holds e->lock. */
 static void let_go(struct executor *e, const struct slot_place *place)
 {
 	if (e->running)

@@ -15,7 +15,7 @@
 #include "kit/cache/message.h"
 
 struct cache_client {
-	/* lock, held from the sending of a request until the arrival of the answer */
+	/* lock that a thread holds while it sends a request and waits for the answer */
 	pthread_mutex_t lock;
 	int socket;	/* socket to the keeper, or -1 if there is no keeper */
 	uint32_t serial;	/* serial number of the last request */

@@ -51,7 +51,7 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t begun;
 	bool sleeps;	/* true: the watching thread waits for a call; protected by the lock */
-	struct guard_call *calls;	/* list of calls in progress; protected by the lock */
+	struct guard_call *calls;	/* list of calls in progress; `lock` protects it */
 	sem_t stopped;
 } guard = { .lock = PTHREAD_MUTEX_INITIALIZER };
 

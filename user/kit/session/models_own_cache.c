@@ -345,7 +345,7 @@ static enum nn_status prepare(struct models *models, const struct command *comma
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	status = load_source(models, command, work, source, err);
 	/*
-	 * Check the model, because another client of the same user may have cached a model that
+	 * Check the model: another client of the same user may have cached it with extensions that
 	 * this client may not use.
 	 */
 	if (!status)

@@ -240,7 +240,7 @@ static void do_copy(struct server *server, const struct command *command, struct
 	answer->status = buffers_copy(&server->buffers, &server->grants, command, &answer->err);
 }
 
-/* An execution. The arrays of the execution are in the memory of its answer. */
+/* An execution. The arrays of a job are in the memory of the answer. */
 struct job {
 	struct loaded_model *loaded;
 	struct form *form;		/* prepared form of the model that the job executes */

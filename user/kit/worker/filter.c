@@ -93,8 +93,8 @@ static const struct rule rules[] = {
 };
 
 /*
- * Additional system calls while plug-ins are loaded: the calls of dlopen(), and the call that
- * installs the final filter.
+ * Additional system calls while plug-ins are loaded: those of dlopen(), and the call that installs
+ * the final filter.
  */
 static const struct rule plugin_rules[] = {
 	IF(openat, ONLY(2, O_RDONLY, O_ACCMODE | O_CREAT | O_TMPFILE)),

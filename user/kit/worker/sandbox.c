@@ -111,8 +111,8 @@ static void drop_privileges(const struct worker_options *options)
 	memset(none, 0, sizeof(none));
 	if (options->isolation != ISOLATE_NONE) {
 		/*
-		 * With ISOLATE_NONE, the process is unprivileged: it has no capabilities to drop,
-		 * and the system calls that drop capabilities would fail.
+		 * With ISOLATE_NONE, the process has no capabilities, and the system calls that
+		 * drop capabilities would fail.
 		 */
 		for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
 			must(prctl(PR_CAPBSET_DROP, cap, 0, 0, 0), "dropping a capability");
