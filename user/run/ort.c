@@ -28,7 +28,7 @@ static struct {
 	/* Base of ONNX Runtime's interface; NULL until the process has loaded ONNX Runtime. */
 	const struct ort_api_base *base;
 	struct ort_api_base ours;
-	bool is_new;				/* true: this ONNX Runtime takes plug-ins */
+	bool is_new;				/* true: this ONNX Runtime supports plug-ins */
 	char version[64];			/* "onnxruntime 1.23.2" */
 	void *const *theirs;			/* table of the runtime's functions, version 23 */
 #include "run/ort_calls.def"
@@ -248,8 +248,8 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
 
 /*
  * Returns how many entries of the runtime's table of functions to copy. The table of functions
- * becomes longer with each release of the runtime, and its length is unknown. If the copied range
- * is longer than the table, it also has other data of the runtime, which is never used.
+ * becomes longer with each release of the runtime, and its length is unknown. If more entries are
+ * copied than the table has, the copy also contains other data of the runtime, which is never used.
  */
 static size_t calls_of(const void *theirs)
 {

@@ -22,7 +22,7 @@
 
 #define ROUNDS		10	/* number of rounds, each with all ways of waiting */
 #define MAX_TRIPS	1000	/* maximum number of round trips for each way of waiting */
-#define WARM_TRIPS	10	/* executions before the measured ones of each round */
+#define WARM_TRIPS	10	/* executions of each round before the measured executions */
 #define ROUND_NS	150000000
 
 static const uint64_t works_ns[] = { 200000, 1500000, 20000000 };

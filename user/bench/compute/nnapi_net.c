@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs an image network through the NNAPI on nnapi-reference. The measured time of a preparation
- * begins at the first call that makes the model, as an application sees the preparation. The
+ * includes all calls that make the model, because an application waits for these calls, too. The
  * application passes constants to the NNAPI by pointers.
  */
 #include <dirent.h>

@@ -36,7 +36,7 @@ _Static_assert(TIMED_RUNS + RUNS < NN_PLAN_HOT, "plans do not tune themselves me
  */
 struct meeting {
 	atomic_uint met;
-	uint64_t caller, helper;	/* times at which both began their tasks */
+	uint64_t caller, helper; /* times at which the caller and the helper began their tasks */
 };
 
 static void meet(void *arg, uint32_t task, uint32_t thread)
@@ -174,7 +174,7 @@ static void unwrap(struct timed_plan *p)
 	free(p->ns);
 }
 
-/* Returns the ns that the shortest of `runs` runs takes. */
+/* Returns the time in ns of the shortest of `runs` runs. */
 static double time_runs(const struct subject *s, size_t runs)
 {
 	double best = 1e18;

@@ -14,7 +14,7 @@
 
 enum state {
 	AWAY,				/* the worker does not run this step, or sleeps */
-	COMING,				/* the worker sees the step's begin at time `at` */
+	COMING,				/* the worker notices the step's begin at time `at` */
 	WORKING,			/* the worker takes a task at time `at` */
 	GONE,				/* the worker found no task left at time `at` */
 };
@@ -40,7 +40,7 @@ struct job {
 	uint32_t helpers;		/* number of helpers that joined */
 	uint32_t most;			/* maximum number of helpers */
 	uint32_t unwoken;
-	double free;			/* time from which a thread can take the next task number */
+	double free;			/* earliest time at which the next thread can take a task */
 };
 
 static bool sleeps(const struct machine *m, const struct worker *w, double at)
@@ -105,7 +105,7 @@ static void take_task(const struct machine *m, struct job *j, struct worker *w)
 }
 
 /*
- * Simulates a step that begins at time `at`. Returns the time at which the caller sees that the
+ * Simulates a step that begins at time `at`. Returns the time at which the caller notices that the
  * step has ended.
  */
 static double share(struct machine *m, const struct schedule_step *step, double at)

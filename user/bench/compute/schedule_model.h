@@ -19,7 +19,7 @@ struct schedule_step {
 /* The costs, in ns, of sharing work between threads. */
 struct schedule_costs {
 	double open;			/* time to open a job, before the first task */
-	double notice;	/* time until a spinning thread sees another thread's write */
+	double notice;	/* time until a spinning thread notices another thread's write */
 	/* time for which a thread that takes a task's number blocks other threads */
 	double take;
 	double wake_call;		/* duration of a call that wakes threads */
@@ -31,8 +31,8 @@ struct schedule_costs {
 /*
  * Returns the ns of one execution of the steps on `threads` threads (including the caller), each on
  * its own CPU. The simulation runs a series of executions; an execution finds threads asleep or
- * awake as the previous execution left them. Tasks are assumed to take no longer when several
- * threads share caches and memory.
+ * awake as the previous execution left them. The estimate assumes that tasks do not become slower
+ * when threads share caches and memory.
  */
 double schedule_run(const struct schedule_step *steps, uint32_t count, uint32_t threads,
 		    const struct schedule_costs *costs);

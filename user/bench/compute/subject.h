@@ -38,7 +38,7 @@ struct subject subject_worker(const struct net *net);
 
 /*
  * Returns the year of the XNNPACK with which this program was built. Returns NULL in a build
- * without XNNPACK, where subjects of XNNPACK have no state.
+ * without XNNPACK.
  */
 const char *subject_peer(void);
 

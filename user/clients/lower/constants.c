@@ -21,7 +21,7 @@ struct mapping {
 };
 
 /*
- * Finds the mapping that contains the address `at`. Returns false unless the mapping is a read-only
+ * Finds the mapping that contains the address `at`. Returns true if the mapping is a read-only
  * mapping of a file.
  */
 static bool find_mapping(uintptr_t at, struct mapping *m)

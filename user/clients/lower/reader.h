@@ -43,9 +43,9 @@ bool has_out(struct lowering *t, uint32_t index);
 void set_out(struct lowering *t, uint32_t index, uint32_t operand, const struct shape *shape);
 
 /*
- * Returns whether input 0 and output 0 are 8-bit tensors. If they are, sets *x and *out to an
- * operand for the input and for the output. If bytes_in() returns true, set_bytes() may set the
- * output.
+ * Returns whether input 0 and output 0 are 8-bit tensors. For 8-bit tensors, sets *x to an operand
+ * for the input, and *out to an operand for the output. If bytes_in() returns true, set_bytes() may
+ * set the output.
  */
 bool bytes_in(struct lowering *t, uint32_t *x, uint32_t *out);
 void set_bytes(struct lowering *t, uint32_t operand, const struct shape *shape);

@@ -282,7 +282,7 @@ static bool sink(const struct graph *graph, const struct cost *costs, int32_t *d
 
 /*
  * Rejects nodes whose output is a constant that nodes of another part use, because a part can use
- * only constants that its own nodes compute. Returns whether it has rejected a node.
+ * only constants that its own nodes compute. Returns whether reject_shared() has rejected a node.
  */
 static bool reject_shared(const struct graph *graph, struct cost *costs, const int32_t *depth, char **why)
 {

@@ -95,7 +95,7 @@ static void found(struct lowering *t, uint32_t value, float scale, int32_t zero)
 
 /*
  * Sets the scale of the values from which Gather and Transpose nodes compute `value`. ONNX
- * Runtime's quantiser dequantises embeddings only after such nodes.
+ * Runtime's quantiser dequantises embeddings only after Gather and Transpose.
  */
 static void found_before(struct lowering *t, uint32_t value, float scale, int32_t zero)
 {

@@ -11,8 +11,8 @@
 typedef int node_function(struct tfl_context *context, struct tfl_node *node);
 
 /*
- * A copy of a node. The delegate copies nodes, because TensorFlow Lite gives access to nodes only
- * while the delegate prepares, and moves nodes later. The memory that a node's pointers refer to
+ * A copy of a node. The delegate copies nodes, because TensorFlow Lite allows access to nodes only
+ * while it prepares the delegate, and moves nodes later. The memory that a node's pointers refer to
  * stays valid. The copied node has its own list of temporary tensors, which `prepare` may replace.
  */
 struct member {

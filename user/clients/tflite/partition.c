@@ -14,7 +14,7 @@ struct choice {
 	int count;
 	/* for each tensor: true if the tensor's shape is unknown until run time */
 	bool *dynamic;
-	bool *shapes;			/* by tensor: true if its value depends on shapes only */
+	bool *shapes;	/* for each tensor: true if the tensor's value depends on shapes only */
 };
 
 static void leave(struct choice *c, struct candidate *n, const char *why)

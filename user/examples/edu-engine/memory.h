@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Clients' memory for the device's DMA. A region of memory is pinned from its first use until the
- * library forgets the region.
+ * library calls forget_region().
  */
 #ifndef EDU_MEMORY_H
 #define EDU_MEMORY_H

@@ -127,7 +127,7 @@ static bool start_program(struct target *t, struct nn_error *err)
 }
 
 /*
- * Returns whether the library sees an engine; the library notices the end of an engine only after
+ * Returns whether the library finds an engine; the library notices the end of an engine only after
  * some time.
  */
 static bool is_attached(struct target *t)

@@ -47,8 +47,8 @@ struct test {
 struct row *test_row(struct test *t, const char *name);
 
 /*
- * Reports a row. Checks whether the sentinel model still executes; if not, the engine has died, and
- * the function counts a crash unless the crash was counted before.
+ * Reports a row. Checks whether the sentinel model still executes. If the engine has died, counts a
+ * crash, unless the row already has a crash.
  */
 void test_end_row(struct test *t, struct row *row);
 
