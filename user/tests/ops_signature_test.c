@@ -573,6 +573,8 @@ static void test_shapes_that_disagree(void **state)
 		  "output 0 (TENSOR_QUANT8_ASYMM): has other" },
 		{ "FULLY_CONNECTED", "f2 f2 f1 I > f2", 0, 1, { 3, 4 }, { 0, 5 },
 		  "input 0 (TENSOR_FLOAT32): its elements do not make rows of 5" },
+		{ "FULLY_CONNECTED", "f2 f2 f1 I > f2", 0, 1, { 1, 3 }, { 0, 6 },
+		  "input 0 (TENSOR_FLOAT32): its elements do not make rows of 6" },
 		{ "FULLY_CONNECTED", "f2 f2 f1 I > f2", 1, 2, { 6, 0 }, { 7 },
 		  "input 2 (TENSOR_FLOAT32): 7 elements for 6 units" },
 		{ "PACK", "I f2 f2 > f3", 1, 2, { 2, 3 }, { 3, 3 },

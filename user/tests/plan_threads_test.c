@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -74,9 +75,17 @@ static void meet_and_stay(void *arg, uint32_t task, uint32_t thread)
 		usleep(LONG_US);
 }
 
+static sigset_t masks[2];	/* blocked signals of the calling thread and the helper */
+
+static void read_mask(void *arg, uint32_t task, uint32_t thread)
+{
+	meet(arg, task, thread);
+	pthread_sigmask(SIG_BLOCK, NULL, &masks[thread]);
+}
+
 /*
  * After a thread has waited for a helper's long task, helpers still run tasks of the thread's next
- * job.
+ * job. Only helpers block signals.
  */
 static void test_long_tasks(void **state)
 {
@@ -89,9 +98,11 @@ static void test_long_tasks(void **state)
 	threads_run_long(meet_and_stay, &met, 2, 2);
 	assert_int_equal(met, 2);
 	met = 0;
-	threads_run(meet, &met, 2, 2);
+	threads_run(read_mask, &met, 2, 2);
 	assert_int_equal(met, 2);
 	alarm(0);
+	assert_true(sigismember(&masks[1], SIGTERM) && sigismember(&masks[1], SIGUSR1));
+	assert_false(sigismember(&masks[0], SIGTERM));
 }
 
 /* Numbers of tasks that the calling thread and the helpers ran. */
