@@ -18,7 +18,7 @@
 
 #define NAME "nnaccel"			/* of the provider */
 #define PLUGIN "libnnaccel_onnxruntime.so"
-#define MAX_CALLS 1024			/* more functions than any version of the runtime has */
+#define MAX_CALLS 1024			/* no version of the runtime has more functions */
 
 #define CREATE(index, name, parameters, arguments, path)
 #define RUN(index, name, parameters, arguments)

@@ -48,8 +48,7 @@ static struct {
 } plugin;
 
 /*
- * Finds the function of the TensorFlow Lite library that has the name of the function in which
- * THEIRS() is used.
+ * Finds TensorFlow Lite's own function that has the same name as the function which uses THEIRS().
  */
 #define THEIRS(result, parameters) \
 	((result (*) parameters)run_real(__builtin_return_address(0), __func__))

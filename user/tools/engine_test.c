@@ -160,7 +160,7 @@ static int run_groups(struct test *t, const struct arguments *a)
 }
 
 /*
- * Returns the path of the device whose path, or whose engine's name, is given; NULL if the device
+ * Finds a device by its path or by the name of its engine. Returns the path; NULL if the device
  * does not exist.
  */
 static const char *find_device(const char *wanted)

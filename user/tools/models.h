@@ -11,7 +11,7 @@ struct client_model {
 	uint64_t client;
 	long pid;
 	char name[CLIENT_NAME_SIZE + 1];	/* name of the process */
-	uint64_t id;			/* number of the model among the client's objects */
+	uint64_t id;			/* id of the model in its client's context */
 	uint64_t weights_kib;		/* packed weights and computed constants */
 	uint64_t execution_kib;		/* arena and scratch memory of one execution */
 };

@@ -22,7 +22,7 @@
 struct place {
 	VkBuffer buffer;
 	uint64_t offset;
-	uint64_t id;			/* number of the buffer, from place_id() */
+	uint64_t id;	/* unique number of the buffer, which place_id() has returned */
 	/*
 	 * not 0 if only the GPU accesses the buffer's memory; 64 bits, so that the struct has no
 	 * padding

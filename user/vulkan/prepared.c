@@ -36,7 +36,8 @@ struct ends {
 struct prepared {
 	struct gpu *gpu;
 	struct graph graph;
-	struct nn_model *own_model;	/* the graph's model; NULL if the caller owns the model */
+	/* the graph's model, if this structure owns the model; otherwise NULL */
+	struct nn_model *own_model;
 	struct gpu_buffer memory;
 	struct gpu_buffer staging;
 	struct transfer *transfers;	/* array: transfers of inputs, then transfers of outputs */

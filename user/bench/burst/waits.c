@@ -20,7 +20,7 @@
 #include "bench/burst/waits.h"
 #include "bench/figure.h"
 
-#define ROUNDS		10	/* number of rounds, each with all ways of waiting */
+#define ROUNDS		10	/* number of rounds; each round measures all ways of waiting */
 #define MAX_TRIPS	1000	/* maximum number of round trips for each way of waiting */
 #define WARM_TRIPS	10	/* executions of each round before the measured executions */
 #define ROUND_NS	150000000

@@ -20,7 +20,7 @@ struct schedule_step {
 struct schedule_costs {
 	double open;			/* time to open a job, before the first task */
 	double notice;	/* time until a spinning thread notices another thread's write */
-	/* time for which a thread that takes a task's number blocks other threads */
+	/* time for which other threads wait while a thread takes a task */
 	double take;
 	double wake_call;		/* duration of a call that wakes threads */
 	double wake;			/* time from a waking call until the threads run */

@@ -7,14 +7,14 @@
 
 #define LSTM_LAYERS 2
 #define LSTM_STEPS 32
-#define LSTM_UNITS 256		/* also the number of inputs of each step */
+#define LSTM_UNITS 256		/* number of units in a layer, and of inputs in each step */
 
 /* The sizes of a transformer's block. */
 struct block {
 	uint32_t tokens;
 	uint32_t size;		/* number of elements of a token */
 	uint32_t heads;
-	uint32_t hidden;	/* elements of a token between the block's last two products */
+	uint32_t hidden;	/* size of a token between the last two products of the block */
 };
 
 #define TRANSFORMER_BLOCK ((struct block){ 64, 256, 4, 1024 })

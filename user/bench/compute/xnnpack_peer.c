@@ -48,7 +48,8 @@ struct peer_state {
 	xnn_runtime_t runtime;
 	pthreadpool_t pool;
 	uint32_t num_values;
-	struct xnn_external_value values[1 + NET_OUTPUTS];	/* network input, then outputs */
+	/* memory of the network's input, then of its outputs */
+	struct xnn_external_value values[1 + NET_OUTPUTS];
 };
 
 const char *subject_peer(void)

@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-#define MARK (-0x6e6e)		/* not the number of any process */
+#define MARK (-0x6e6e)		/* an id that no process has */
 #define MARK_CALL_ARM64 155	/* getpgid() */
 
 static inline void mark_count(void)

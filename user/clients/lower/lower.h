@@ -39,7 +39,8 @@ struct lowering {
 	uint64_t work;
 	uint64_t written; /* number of elements that the node's operations write, without RESHAPE */
 	int32_t fused;			/* FuseCode of the node's fused activation */
-	const struct devices *devices;	/* devices to ask; NULL if none */
+	/* devices that may have the extension's operations; NULL: none has */
+	const struct devices *devices;
 	/* `code` and `function` come from the node's row in the plug-in's table of operators. */
 	int32_t code;			/* OperationCode */
 	function *function;

@@ -191,7 +191,7 @@ uint32_t pooled(struct lowering *t, int32_t code, uint32_t x, const struct windo
 uint32_t global_pooled(struct lowering *t, int32_t code, uint32_t x, const struct shape *shape);
 struct conv {
 	struct window w;
-	int32_t code;			/* a CONV_2D code of the NNAPI or of our extension */
+	int32_t code;			/* code of a convolution in the NNAPI or in our extension */
 	uint32_t outputs, groups, inner;	/* inner: number of input channels of each filter */
 	uint32_t x, filter, bias;
 	int32_t form;				/* of clients/dynamic.h */

@@ -20,7 +20,10 @@ struct dynamic_node {
 	enum { NO_PART, SILENT, LAST } part;
 	/* First node of the pattern, which is DynamicQuantizeLinear for a GEMM. */
 	const struct node *quantise;
-	/* the GEMM's product, or NULL for GELU; like the fields below, set only for LAST */
+	/*
+	 * product node of the GEMM; NULL for GELU. Only a LAST node has this field and the fields
+	 * below.
+	 */
 	const struct node *product;
 	uint32_t scales;			/* value of the weights' scales, or NO_VALUE */
 	uint32_t zeros;				/* value of the zero points, or NO_VALUE */

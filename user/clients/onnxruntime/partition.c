@@ -63,7 +63,10 @@ static bool trial_shape(const struct value *value, uint32_t number, int round, s
 	return shape->rank >= 0;
 }
 
-/* Sets the shape of a value that no claimed node computes to the shape that ONNX Runtime infers. */
+/*
+ * Sets a value's shape to the shape that ONNX Runtime infers, if no claimed node computes the
+ * value.
+ */
 static void trial_value(struct translation *t, uint32_t number, int round)
 {
 	struct shape shape;

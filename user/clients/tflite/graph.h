@@ -47,7 +47,7 @@ struct graph {
 	bool dequantises;		/* compilation dequantises the node's weights */
 	bool take_int16;		/* the node's converter accepts int16 tensors */
 	bool take_int64;		/* the node's converter accepts int64 tensors as int32 */
-	bool is_checked;		/* the low 32 bits of int64 inputs suffice */
+	bool is_checked;	/* a check has shown that the low 32 bits of int64 inputs suffice */
 };
 
 static inline struct graph *tfl(const struct lowering *t)

@@ -28,7 +28,7 @@ static struct {
 	atomic_ullong executions;
 	/* Number of arguments, or parts of arguments, that the CPU has copied. */
 	atomic_ullong cpu_copies;
-} counts[EDU_COPY + 1];			/* indexed by the operation's code */
+} counts[EDU_COPY + 1];			/* counts of an operation, at the index that is its code */
 
 /* ---- what the device is ---- */
 

@@ -333,7 +333,7 @@ static const struct nn_subgraph *signature(const struct nna_engine *engine, cons
  */
 struct executor {
 	void *prepared;
-	uint64_t slots;			/* a bit for each slot */
+	uint64_t slots;			/* slots that are now recorded, one bit each */
 };
 
 #define BIT(slot) (UINT64_C(1) << (slot) % 64)
