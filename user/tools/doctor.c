@@ -303,8 +303,8 @@ static void check_engine(struct patient *p, struct finding *f)
 }
 
 /*
- * Queries the device, for which the engine must start a worker, to find out what prevents the start
- * of workers.
+ * Queries the device, to find out what prevents the start of workers: the engine answers a query by
+ * a worker.
  */
 static void check_worker(struct patient *p, struct finding *f)
 {

@@ -42,7 +42,7 @@ int tool_explain(int argc, char **argv);
 int tool_bench(int argc, char **argv);
 int tool_engine_test(int argc, char **argv);
 
-/* Prints why a command failed to standard error; returns TOOL_FAILED. */
+/* Prints to standard error why a command failed; returns TOOL_FAILED. */
 int tool_fail(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Reports a wrong option or argument, refers the user to --help, and returns TOOL_USAGE. */

@@ -459,7 +459,7 @@ static int try_sizes(const struct graph *graph, const struct devices *devices, s
 	return try_all(graph, devices, 0, costs, why) < 0 ? -1 : 0;
 }
 
-/* Chooses the nodes, and a depth for each. Returns what try_sizes() returns. */
+/* Chooses the nodes, and a depth for each. Returns LARGE, 0 or -1, like try_sizes(). */
 static int choose_nodes(const struct graph *graph, const struct devices *devices, struct cost *costs,
 			int32_t *depth, char **why)
 {

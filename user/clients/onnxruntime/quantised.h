@@ -40,7 +40,7 @@ void quantised_values(struct lowering *t);
  */
 bool quantised_node(struct lowering *t, uint32_t count, bool fuse);
 
-/* Returns the 8-bit operand that input `index` is dequantised from. */
+/* Returns the 8-bit operand from which input `index` is dequantised. */
 uint32_t quantised_in(struct lowering *t, uint32_t index);
 /*
  * Makes an operand for the node's output, with the scale and zero point of the QuantizeLinear that

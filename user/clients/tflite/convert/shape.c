@@ -560,7 +560,7 @@ void quantize_op(struct lowering *t)
 	set(t, 0, float_in(t, 0));
 }
 
-/* Converts weights that are stored as float16 by CAST, which NNAPI computes during compilation. */
+/* Converts float16 weights by CAST, which NNAPI computes during compilation. */
 void dequantize_op(struct lowering *t)
 {
 	if (tensor_out(t, 0)->type != TFL_FLOAT32)
