@@ -12,8 +12,8 @@ struct client_model {
 	long pid;
 	char name[CLIENT_NAME_SIZE + 1];	/* name of the process */
 	uint64_t id;			/* id of the model in its client's context */
-	uint64_t weights_kib;		/* packed weights and computed constants */
-	uint64_t execution_kib;		/* arena and scratch memory of one execution */
+	uint64_t weights_kib;		/* KiB of packed weights and computed constants */
+	uint64_t execution_kib;		/* KiB of arena and scratch memory of one execution */
 };
 
 struct client_models {

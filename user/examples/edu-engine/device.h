@@ -17,7 +17,7 @@
 struct edu_mapping;
 
 struct edu {
-	char address[32];		/* address on the bus "pci" */
+	char address[32];		/* address of the device on the bus "pci" */
 	int container;
 	int group;
 	int device;

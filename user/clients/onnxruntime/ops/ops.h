@@ -50,7 +50,7 @@ uint32_t plus_in(struct lowering *t, uint32_t x, const struct shape *shape, uint
  */
 struct moved {
 	bool quantised;
-	bool is_bool;			/* the elements are bools, converted to floats */
+	bool is_bool;	/* true: the elements are bools that were converted to floats */
 	uint32_t x;
 };
 
