@@ -647,10 +647,18 @@ static void test_runs(void **unused)
 	value.info.dims[1] = 2;
 	run((struct ort_node_compute_info *)infos[0], &value, &context);
 	assert_non_null(last);
+	/* A run without elements succeeds if its output has no elements either. */
 	value.info.dims[0] = 0;
+	run((struct ort_node_compute_info *)infos[0], &value, &context);
+	assert_null(last);
+	assert_int_equal(context.out[0].info.rank, 2);
+	assert_int_equal(context.out[0].info.dims[0], 0);
+	assert_int_equal(context.out[0].info.dims[1], 3);
+	value.info.dims[1] = 0;
 	run((struct ort_node_compute_info *)infos[0], &value, &context);
 	assert_non_null(last);
 	value.info.dims[0] = 1;
+	value.info.dims[1] = 2;
 	run((struct ort_node_compute_info *)infos[0], &value, &context);
 	assert_null(last);
 	free(context.out[0].data);

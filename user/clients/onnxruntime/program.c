@@ -607,6 +607,65 @@ static bool attempts(struct run *run)
 	}
 }
 
+/*
+ * Translates the graph for the shapes of a run, with dimensions of `size` instead of 0. Returns NULL
+ * if the graph cannot be translated for these shapes.
+ */
+static struct compiled *with_elements(const struct run *run, int64_t size)
+{
+	const struct program *p = run->program;
+	struct shape *shapes = calloc(2 * (size_t)p->in_count + 1, sizeof(*shapes));
+	struct compiled *c;
+	char message[REASON];
+	int result;
+
+	if (!shapes)
+		return NULL;
+	memcpy(shapes, run->shapes, 2 * (size_t)p->in_count * sizeof(*shapes));
+	for (uint32_t i = 0; i < p->in_count; i++)
+		for (int k = 0; k < shapes[i].rank; k++)
+			if (!shapes[i].dims[k])
+				shapes[i].dims[k] = size;
+	c = compiled_new(p->graph, p->options, NULL, shapes, p->in_count, p->in, p->out_count,
+			 p->out, &result, message, sizeof(message));
+	free(shapes);
+	return c;
+}
+
+/*
+ * Ends a run whose inputs have no elements, such as a batch of 0, if its outputs have no elements
+ * either. Operands of the NNAPI have elements, so the outputs' dimensions are extrapolated from the
+ * dimensions for inputs with 2 and 3 elements instead of 0. Returns false if an output has elements.
+ */
+static bool run_without_elements(struct run *run)
+{
+	const struct ort *ort = run->program->ort;
+	struct compiled *two = with_elements(run, 2), *three = with_elements(run, 3);
+	bool good = two && three;
+
+	for (uint32_t i = 0; good && i < two->out_count; i++) {
+		struct shape shape = two->out[i].shape;
+		OrtValue *value;
+
+		for (int k = 0; k < shape.rank; k++)
+			shape.dims[k] = 3 * shape.dims[k] - 2 * three->out[i].shape.dims[k];
+		good = !shape_count(&shape) &&
+		       ort_ok(ort, ort->KernelContext_GetOutput(run->context, two->out[i].index, shape.dims,
+								(size_t)shape.rank, &value));
+	}
+	compiled_drop(two);
+	compiled_drop(three);
+	return good;
+}
+
+static bool has_elements(const struct run *run)
+{
+	for (uint32_t i = 0; i < run->program->in_count; i++)
+		if (!shape_count(&run->shapes[i]))
+			return false;
+	return true;
+}
+
 bool program_run(struct program *p, OrtKernelContext *context, char *message, size_t size)
 {
 	struct run run = { .program = p, .context = context, .message = message, .size = size };
@@ -622,7 +681,7 @@ bool program_run(struct program *p, OrtKernelContext *context, char *message, si
 		if (!good)
 			snprintf(message, size, "input %u has a wrong type or shape", i);
 	}
-	good = good && attempts(&run);
+	good = good && (attempts(&run) || (!has_elements(&run) && run_without_elements(&run)));
 	free(run.shapes);
 	free(run.inputs);
 	return good;
