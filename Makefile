@@ -246,7 +246,7 @@ $(gen)/version.h: Makefile
 	@mkdir -p $(@D)
 	$(call short,GEN)echo '#define NNACCEL_VERSION "$(VERSION)"' > $@
 $(foreach folder,$(obj) $(fuzz_obj),$(patsubst %,$(folder)/user/%.o,runtime/device_cpu tests/vulkan/device_cpu \
-	engine/broker/main tools/main tools/doctor clients/onnxruntime/factory)): $(gen)/version.h
+	engine/broker/main tests/engine_main_test tools/main tools/doctor clients/onnxruntime/factory)): $(gen)/version.h
 
 $(obj)/user/tools/tool.o: private base += -DNN_PLUGIN_DIR=\"$(PLUGINDIR)\"
 
