@@ -464,7 +464,7 @@ static enum nn_status faulty_execute(const struct nna_engine *engine, void *prep
 		running--;
 		return status;
 	}
-	if (fault == HANG_EXECUTE && e->deadline_ns)
+	if ((fault == HANG_EXECUTE && e->deadline_ns) || (fault == HANG_MANY && num_models >= 4))
 		hang();
 	if (fault == CRASH_EXECUTE && e->num_inputs && !e->inputs[0].omitted && has_zero(&e->inputs[0]))
 		abort();
