@@ -10,8 +10,8 @@
 #include "plan/kernels/isa.h"
 
 /*
- * Activation codes of recurrent layers that are not codes of fused activations; 0 means no
- * activation.
+ * Two activation codes that only recurrent layers have, in addition to the codes of fused
+ * activations. Code 0 means no activation.
  */
 enum { NN_ACTIVATE_TANH = 4, NN_ACTIVATE_SIGMOID = 6 };
 

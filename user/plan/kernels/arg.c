@@ -21,7 +21,7 @@
 struct arg {
 	bool is_float;
 	bool is_min;
-	uint8_t flip;			/* XOR with `flip` makes the extreme byte the largest */
+	uint8_t flip;	/* after each byte is XORed with `flip`, the extreme byte is the largest */
 	size_t outer;
 	size_t size;			/* size of the reduced axis */
 	size_t inner;
@@ -77,8 +77,8 @@ struct best_f32 {
 
 /*
  * Converts a number to a key, so that the number with the largest key is the extreme. For ARGMIN,
- * the key of NaN is the largest key. For ARGMAX, NaN stays NaN, and a comparison never finds NaN
- * larger than a number.
+ * the key of NaN is the largest key. For ARGMAX, the key of NaN is NaN, and every comparison with
+ * NaN is false.
  */
 static inline ALWAYS_INLINE f32x4 key_of(bool is_min, four bits)
 {

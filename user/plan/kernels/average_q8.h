@@ -9,8 +9,8 @@
 #endif
 
 /*
- * Sums the window's pixels in up to WIDTH channels, from channel `c` on. Each sum is of at most
- * NN_AVERAGE_PIXELS bytes, so it fits in 15 bits.
+ * Sums the window's pixels in up to WIDTH channels, from channel `c` on. Each sum fits in 15 bits,
+ * because the window has at most NN_AVERAGE_PIXELS pixels.
  */
 static inline ALWAYS_INLINE TARGET wide_q8 sum_window_q8(const struct nn_average_q8 *a, size_t c,
 							 size_t count)
@@ -25,8 +25,8 @@ static inline ALWAYS_INLINE TARGET wide_q8 sum_window_q8(const struct nn_average
 }
 
 /*
- * Divides sums of flipped bytes by `count`, and rounds halves away from zero. The truncated float32
- * quotients are exact, because the sums have only 15 bits.
+ * Divides sums of bytes, each XORed with `flip`, by `count`, and rounds halves away from zero. The
+ * truncated float32 quotients are exact, because the sums have only 15 bits.
  */
 static inline ALWAYS_INLINE TARGET sums_q8 mean_q8(sums_q8 sum, int32_t count, uint8_t flip)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BATCH_MATMUL of floats. Each task packs a panel of columns of the second factor, and then
- * multiplies by the panel.
+ * BATCH_MATMUL of floats. Each task packs some columns of the second factor as a panel, and then
+ * multiplies the first factor by the panel.
  */
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/matmul.h"

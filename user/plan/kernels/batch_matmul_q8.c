@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * BATCH_MATMUL of int8. Each task packs some columns of the second factor like a panel of weights,
- * and then multiplies by the panel.
+ * and then multiplies the first factor by the panel.
  */
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/matmul.h"

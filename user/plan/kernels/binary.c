@@ -170,8 +170,8 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	};
 	s->q8.operation = operation;
 	/*
-	 * If an operation has no activation input, infinite results stay infinite. With the
-	 * activation NONE, infinite results become finite.
+	 * Bounds of the results: infinite if the operation has no activation input. The bounds of
+	 * the activation NONE are finite, so NONE turns infinite results into finite numbers.
 	 */
 	if (s->number != NN_IN_INT8 ? clamps &&
 			  !nn_fused_range_float(activation, &s->f32.low, &s->f32.high) :
@@ -229,8 +229,8 @@ static void run_rows_f32(const struct nn_kernel_call *call, const struct binary 
 }
 
 /*
- * Computes `rows` rows of the output. Each call of binary_q8() computes several rows whose distance
- * is constant in each operand.
+ * Computes `rows` rows of the output. Each call of binary_q8() computes rows that are equally far
+ * apart in operand A, and equally far apart in operand B.
  */
 static void run_rows_q8(const struct nn_kernel_call *call, const struct binary *s, size_t row,
 			size_t rows)

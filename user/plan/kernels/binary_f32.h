@@ -61,8 +61,8 @@ static inline ALWAYS_INLINE TARGET void row_of_f32(enum nn_binary operation, boo
 	const VF x = SPLAT(*from_a), y = SPLAT(*from_b);
 	const bool clamps = operation != NN_BINARY_MAX && operation != NN_BINARY_MIN;
 	/*
-	 * Copy the fields to local variables, so that compilers need not reload the fields after
-	 * each store of a result.
+	 * Copy members of *b to local variables, so that compilers need not reload the members
+	 * after each store of a result.
 	 */
 	const size_t count = b->count;
 	NUM *out = b->out;

@@ -30,8 +30,8 @@ struct factors_q8 {
 };
 
 /*
- * Scales an operand of a sum to the common scale of both operands. If `halves` is set, x has the
- * larger scale, so the factor of x is 1/2.
+ * Scales an operand of a sum to the common scale, which is twice the larger scale of the operands.
+ * If `halves` is set, x has the larger scale, so x is multiplied by 1/2.
  */
 static inline ALWAYS_INLINE TARGET sums_q8 term_q8(sums_q8 x, const struct nn_q8_scale *scale,
 						   bool halves)

@@ -6,8 +6,8 @@
  * and average_q8.h before this file. The includer may define the following macros, whose vectors
  * have 4 * LANES bytes. MAX_OF_BYTES returns the larger byte of each pair from two vectors.
  * REPEAT_16 fills a vector with copies of 16 bytes. FIND_BYTES looks bytes up in a table of 16
- * entries. CHOOSE_BYTES(a, b, mask) has the bytes of b where the highest bit of the byte of `mask`
- * is set, and otherwise the bytes of a.
+ * entries. For each byte of `mask`, CHOOSE_BYTES(a, b, mask) returns the byte of b if the highest
+ * bit is set, and otherwise the byte of a.
  */
 #if !defined(LANES) || !defined(TARGET) || !defined(WIDTH)
 #error "bytes_q8.h needs: LANES TARGET WIDTH"
@@ -48,8 +48,8 @@ typedef uint8_t full_q8 __attribute__((vector_size(4 * LANES)));
 	.lookup_q8 = lookup_q8
 
 /*
- * Finds the largest byte of each of `count` channels. `count` is a compile-time constant if a call
- * computes whole vectors.
+ * Finds the largest byte of each of `count` channels. In calls for whole vectors, `count` is a
+ * compile-time constant, so each memcpy() becomes one load or store.
  */
 static inline ALWAYS_INLINE TARGET void max_some_q8(const uint8_t *x, size_t stride, size_t pixels,
 						    size_t count, uint8_t flip, uint8_t *largest)
@@ -84,8 +84,8 @@ static TARGET void max_q8(const uint8_t *x, size_t stride, size_t pixels, size_t
 #ifdef FIND_BYTES
 
 /*
- * Looks up bytes in a table of 256 entries. The lower four bits of a byte select an entry in each
- * part of 16 entries; the upper four bits choose one of the selected entries.
+ * Looks up bytes in a table of 256 entries, which is divided into 16 parts of 16 entries. The upper
+ * four bits of a byte choose the part, and the lower four bits choose the entry of the part.
  */
 static inline ALWAYS_INLINE TARGET full_q8 look_up_q8(const full_q8 parts[16], full_q8 x)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cache sizes that kernels assume for every CPU. `compute --calibrate` shows the cache sizes that
- * kernels assume beside the CPU's actual sizes.
+ * Cache sizes that kernels assume for every CPU. `compute --calibrate` prints the assumed sizes
+ * next to the actual sizes of the CPU.
  */
 #ifndef NN_PLAN_KERNELS_CACHES_H
 #define NN_PLAN_KERNELS_CACHES_H
@@ -15,9 +15,9 @@
 #define NN_NEAR_BYTES (24 * 1024)
 
 /*
- * Bytes of one way of the first-level cache. A way is as large as a page, so a CPU finds the cache
- * set of an address before it translates the address. Rows that begin a multiple of a page apart
- * share one cache set, which has one line in each way.
+ * Bytes of one way of the first-level cache. A way is as large as a page, so that a CPU can find
+ * the cache set of a virtual address without translating the address. If the distance between rows
+ * is a multiple of a page, the rows begin in the same cache set, which has one line in each way.
  */
 #define NN_WAY_BYTES 4096
 #define NN_WAYS 8

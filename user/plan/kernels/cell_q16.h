@@ -249,8 +249,8 @@ static inline ALWAYS_INLINE TARGET wide_q8 reciprocal_q15(wide_q8 a)
 }
 
 /*
- * Returns x * 2^shift, saturated at INT16_MAX. Negative values of x are not saturated, so only
- * small negative values are allowed.
+ * Returns x * 2^shift, saturated at INT16_MAX. The caller ensures that x * 2^shift is at least
+ * INT16_MIN.
  */
 static inline ALWAYS_INLINE TARGET wide_q8 shift_q15(wide_q8 x, int shift)
 {

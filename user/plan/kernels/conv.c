@@ -2,9 +2,9 @@
 /*
  * Computes CONV_2D as a matrix product. If a window is one pixel, the product reads the input in
  * place. If a window has several pixels, the elements of the window are copied to a row of the
- * product. For floats with many channels, the product reads the pixels of each filter tap in place,
- * as one part of the product's depth. The pixels of a tap are copied only if some of the pixels are
- * outside the image; a tap with all pixels outside is skipped.
+ * product. For floats with many channels, each filter tap is a part of the product's depth, and the
+ * product reads the input pixels of the tap in place. The pixels of a tap are copied only if some
+ * of these pixels are outside the image, and skipped if all are outside.
  */
 #include <string.h>
 
@@ -22,7 +22,7 @@ enum { X, FILTER, BIAS };
 #define MAX_FEW 256
 #define MIN_PART 16	/* minimum number of channels for reading taps in place */
 #define MAX_PARTS 64
-/* rows of a task: a multiple of the row counts of all tile sizes */
+/* rows of a task; each tile size has a number of rows that divides this number */
 #define PART_BLOCK_ROWS 84
 
 struct conv {
@@ -31,8 +31,8 @@ struct conv {
 	struct nn_image in;
 	bool direct;			/* true: each window is one pixel of the input */
 	/*
-	 * true: each tap is a part of the product's depth, and the pixels of a tap are read in
-	 * place
+	 * true: each filter tap is a part of the product's depth, and the input pixels of the tap
+	 * are read in place
 	 */
 	bool in_parts;
 	bool packs;			/* true: each execution packs the filter */
@@ -153,8 +153,8 @@ static char *copy_window(const struct conv *c, const char *in, int64_t y, int64_
 
 /*
  * Returns the number of adjacent windows, from row `y` and column `x` on, that are inside the
- * image. A window does not count if reading CHUNK bytes after one of the window's rows would leave
- * the image.
+ * image. Counts only windows whose rows can be copied in chunks, because CHUNK bytes of the image
+ * follow each row of the window.
  */
 static size_t count_inside(const struct conv *c, int64_t y, int64_t x)
 {
@@ -299,9 +299,9 @@ static const char *tap_of(const struct conv *c, const struct pixels *p, size_t p
 }
 
 /*
- * Describes a tap as a part of the product's depth: the part's pixels are in the input itself, or
- * in a copy with 0 for padding. Returns false if the tap is outside the image for all output
- * pixels.
+ * Describes a filter tap as a part of the product's depth. The input pixels of the tap are read in
+ * place, or from a copy with 0 for padding. Returns false if all these pixels are outside the
+ * image.
  */
 static bool find_part(const struct conv *c, const struct pixels *p, uint32_t i, uint32_t j,
 		      char *copy, struct nn_gemm_part *part)

@@ -2,7 +2,7 @@
 /*
  * GROUPED_CONV_2D, TRANSPOSE_CONV_2D, and DEPTHWISE_CONV_2D with a multiplier above 1. The kernel
  * computes a convolution as several matrix products, called parts. A part computes the outputs of
- * one group of channels, the outputs of one input channel, or, in a transposed convolution, the
+ * one group of channels or of one input channel. In a transposed convolution, a part computes the
  * outputs that use the same taps.
  */
 #include <string.h>
@@ -14,8 +14,8 @@
 enum { X, FILTER, BIAS, SHAPE };
 
 #define MAX_INPUTS 16
-#define MAX_SPARSE 16			/* maximum stride if the stride exceeds the filter's size */
-#define MAX_PHASES 4096			/* maximum number of parts, the product of both strides */
+#define MAX_SPARSE 16	/* maximum stride of a convolution whose stride exceeds the filter's size */
+#define MAX_PHASES 4096	/* maximum product of both strides of a transposed convolution */
 #define MIN_BLOCK_ROWS 14
 /*
  * Minimum number of outputs per input channel for which this kernel is faster than the reference
@@ -24,9 +24,9 @@ enum { X, FILTER, BIAS, SHAPE };
 #define MIN_MULTIPLIER_F32 8
 #define MIN_MULTIPLIER_Q8 3
 /*
- * Maximum number of input channels for which an int8 DEPTHWISE_CONV_2D is computed as a CONV_2D;
- * each filter of the CONV_2D is 0 for all input channels but one. For floats, expanding the filters
- * would be wrong, because 0 times infinity is NaN.
+ * Maximum number of input channels for which an int8 DEPTHWISE_CONV_2D is computed as a CONV_2D.
+ * Filters are expanded to all input channels with weights of 0. For floats, expanded filters would
+ * be wrong, because a weight of 0 times an infinite input is NaN.
  */
 #define MAX_EXPANDED 4
 
@@ -38,7 +38,7 @@ struct span {
 	uint32_t taps;
 	uint32_t filter_first;		/* position of the first tap, and distance between taps */
 	uint32_t filter_step;
-	int64_t base;			/* tap k of output i: base + i * in_step + k * tap_step */
+	int64_t base;	/* tap k of output i reads input base + i * in_step + k * tap_step */
 	int64_t in_step;
 	int64_t tap_step;
 };
@@ -123,8 +123,8 @@ static struct span window_span(const struct nn_axis *a)
 
 /*
  * Returns the outputs inside the image that use the taps `phase`, `phase` + stride and so on. If
- * the stride exceeds the filter, some outputs depend on no input. A span of outputs that depend on
- * no input is described by a single tap outside the image.
+ * the stride exceeds the filter's size, some outputs depend on no input; the span of such outputs
+ * has a single tap, which is outside the image.
  */
 static struct span phase_span(const struct nn_axis *a, uint32_t phase)
 {
@@ -299,8 +299,8 @@ static void set_product(const struct parts *s, const struct part *p, struct nn_g
 }
 
 /*
- * Divides the product of a part into tasks. Increases the sizes of the step's packed weights and
- * scratch memory by what the part needs.
+ * Divides the product of a part into tasks. Reserves space for the part in the step's packed
+ * weights and scratch memory.
  */
 static void place_part(struct parts *s, struct part *p, struct nn_ready *ready)
 {
@@ -588,8 +588,8 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	g.rows = g.rows - first < g.block_rows ? g.rows - first : g.block_rows;
 	ready.packed = (const char *)ready.packed + p->packed;
 	/*
-	 * If a part computes all pixels in their order, its result is written directly to the
-	 * output.
+	 * If each part computes all pixels of its output channels, the product writes its result
+	 * directly to the output.
 	 */
 	if (s->in_order) {
 		g.c_stride = s->out.c;

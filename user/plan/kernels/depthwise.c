@@ -62,8 +62,8 @@ static size_t block_f32(const struct depthwise *d)
 }
 
 /*
- * Initialises the members that nn_depthwise_f32 and nn_depthwise_q8 share and that depend on the
- * window.
+ * Initialises those members that depend on the window. The structures nn_depthwise_f32 and
+ * nn_depthwise_q8 both have these members.
  */
 #define WINDOW(d)									\
 	.channels = (d)->in.c, .height = (d)->window.h.filter, .width = (d)->window.w.filter,	\

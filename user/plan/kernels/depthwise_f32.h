@@ -43,8 +43,8 @@ static inline ALWAYS_INLINE TARGET void store_f32(NUM *p, VF v, size_t count)
 #define NEAR_F32 (COLUMNS_F32 + FAST_F32 - 1)	/* input columns of COLUMNS_F32 windows */
 
 /*
- * Adds products to the sums of COLUMNS_F32 windows; the products belong to one row of a filter with
- * a fast path. If `near` is set, neighbouring windows share input columns.
+ * Adds the products of one filter row to the sums of COLUMNS_F32 neighbouring windows. If `near` is
+ * set, neighbouring windows share input columns, so each input column is loaded only once.
  */
 static inline ALWAYS_INLINE TARGET void sum_taps_f32(bool near, const NUM *in, size_t tap,
 						     size_t step, const size_t *taps,

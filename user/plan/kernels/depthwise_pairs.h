@@ -36,8 +36,8 @@ static inline ALWAYS_INLINE TARGET wide_q8 load_tap(const uint8_t *p, size_t cou
 }
 
 /*
- * Computes `count` channels, from channel `c` on, of one or two output columns. The taps of the
- * first output column are `from` bytes after the pointers t->at.
+ * Computes `count` channels, from channel `c` on, of one or two output columns. `from` is the
+ * distance in bytes from the pointers t->at to the taps of the first output column.
  */
 static inline ALWAYS_INLINE TARGET void run_block_pairs(const struct taps_q8 *t, int columns,
 							size_t from, size_t c, size_t count,
@@ -136,7 +136,7 @@ static void find_taps(const struct nn_depthwise_q8 *d, size_t x, const uint8_t *
 	*taps = *first;
 }
 
-/* Returns whether no column of the window of output column `x` is in the padding. */
+/* Returns whether the window of output column `x` has no padding to the left and right. */
 static bool is_inside(const struct nn_depthwise_q8 *d, size_t x)
 {
 	ptrdiff_t start = (ptrdiff_t)(x * d->stride) - d->head;
@@ -146,8 +146,8 @@ static bool is_inside(const struct nn_depthwise_q8 *d, size_t x)
 }
 
 /*
- * Computes channels [c, end) of an output row. If `whole` is set, no row of the windows is in the
- * padding.
+ * Computes channels [c, end) of an output row. `whole` says that the windows have no padding above
+ * and below.
  */
 static void run_row_pairs(const struct taps_q8 *t, const uint8_t *padding, bool whole, size_t c,
 			  size_t end, const char *block)

@@ -3,15 +3,15 @@
  * Layouts of int8 depthwise convolutions with AVX-512: packed parameters, and scratch memory with
  * interleaved input rows.
  *
- * The scratch memory has four planes. If c is a multiple of 16, plane p has 16 bytes from byte c
- * on: four bytes of each of the channels c + 4p to c + 4p + 3. The four bytes of a channel come
- * from a group of four input rows.
+ * The scratch memory has four planes. If c is a multiple of 16, bytes [c, c + 16) of plane p belong
+ * to the four channels [c + 4p, c + 4p + 4). Each channel has four bytes, one from each row of a
+ * group of four input rows.
  *
  * Parameters are packed as blocks of 64 channels. A block consists of vectors with four bytes for
  * each channel, in the order of the planes: first the scales, then the taps, by column and group of
- * rows. If pixels have no gaps in memory, the blocks of an output row run across pixels, so a block
- * may begin at any channel. If pixels have no gaps, parameters are packed for each block before the
- * next block that begins at channel 0.
+ * rows. If there are no gaps between pixels in memory, a block may begin in one pixel and end in
+ * the next pixel, so a block may begin at any channel. Parameters are then packed for all blocks up
+ * to the next block that begins at channel 0.
  */
 #ifndef NN_PLAN_KERNELS_DEPTHWISE_Q8_H
 #define NN_PLAN_KERNELS_DEPTHWISE_Q8_H
@@ -40,8 +40,8 @@ struct depthwise_q8_layout {
 };
 
 /*
- * Returns the number of blocks from a block at channel 0 to the next block at channel 0. If pixels
- * have gaps, this number is the number of blocks of a pixel.
+ * Returns the number of blocks from a block at channel 0 to the next block at channel 0. If there
+ * are gaps between pixels, each pixel has this number of blocks.
  */
 static inline size_t depthwise_q8_blocks(const struct nn_depthwise_q8 *d)
 {

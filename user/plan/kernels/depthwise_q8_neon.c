@@ -6,8 +6,8 @@
 #if defined(__aarch64__)
 
 /*
- * If gcc schedules loads early, there are not enough registers for the loaded inputs, eight sums
- * and nine taps.
+ * Prevents gcc from scheduling loads early: the CPU has too few registers for all loaded inputs,
+ * eight sums and nine taps.
  */
 #ifndef __clang__
 #pragma GCC optimize("no-schedule-insns")

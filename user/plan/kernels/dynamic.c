@@ -313,7 +313,7 @@ struct quantiser {
 	const struct nn_isa *isa;
 	const float *x;
 	size_t length;			/* elements of a row or image */
-	size_t index;	/* row or image to which `how` belongs; SIZE_MAX: none */
+	size_t index;	/* index of the row or image whose quantisation is `how`; SIZE_MAX: none */
 	enum nn_dynamic_form form;
 	struct nn_dynamic how;
 };

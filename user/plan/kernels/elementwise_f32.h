@@ -102,7 +102,7 @@ static TARGET void quantize_f32(const struct nn_quantize_f32 *q)
 		whole += (ints_f32)(rest <= -half) - (ints_f32)(rest >= half) + (int32_t)q->zero;
 		bytes = BYTES_OF_INTS(whole);
 		/*
-		 * For a whole vector, which is the usual case, the size of the copy is a constant.
+		 * Copy a whole vector by its own memcpy(), because a constant size is faster.
 		 */
 		if (count == LANES)
 			memcpy(q->out + i, &bytes, LANES);
@@ -117,8 +117,8 @@ static inline ALWAYS_INLINE TARGET float add_lanes_f32(VF sum)
 	float lanes[LANES];
 
 	/*
-	 * Read the lanes one by one. If the whole vector were stored, the compiler would keep the
-	 * sum in memory during the caller's loop.
+	 * Read the lanes one by one. If the whole vector were copied at once, the compiler would
+	 * keep the sum in memory, not in a register, during the caller's loop.
 	 */
 	UNROLL
 	for (size_t i = 0; i < LANES; i++)

@@ -18,8 +18,8 @@
 #include "plan/kernels/kernel.h"
 
 /*
- * Refers to a number in a kernel's state, or to the element of an array at the index that an EACH
- * row has reached.
+ * Refers to a number in a kernel's state. The number may be an element of an array; the index of
+ * the element is the index that the surrounding EACH row has reached.
  */
 struct nn_ref {
 	uint16_t at;
@@ -41,9 +41,9 @@ enum nn_field_rule {
  */
 struct nn_span {
 	bool is_output;
-	/* true: the index of the EACH row's current element is added to the position */
+	/* true: the index of the EACH row's current element is added to the operand's position */
 	bool is_each;
-	uint8_t position;	/* position of the operand, plus the field `base`, if any */
+	uint8_t position;	/* position of the operand, or the number to be added to `base` */
 	uint8_t num_axes;		/* number of axes if `count` refers to no field */
 	struct nn_ref base;
 	struct nn_ref element;		/* field whose value selects a digit of `sizes` */
@@ -74,8 +74,8 @@ struct nn_field {
 		} word;
 		struct {
 			/*
-			 * bit set of the values for which the following rows apply, or that ONLY
-			 * allows; 0: all values but 0
+			 * set of values, one bit for each value: WHEN applies its rows for these
+			 * values, and ONLY allows these values; 0: all values except 0
 			 */
 			uint32_t mask;
 			/*
@@ -153,7 +153,7 @@ struct nn_field {
 
 /* ---- Rows that lead to others ---- */
 
-/* Saves a structure in the state by the rows of the table `table`. */
+/* A structure in the state whose own fields are listed by the field table `table`. */
 #define PART(field, table) { .rule = NN_RULE_PART, .ref = { offsetof(NN_STATE, field), 1, 0 },	\
 			     .rows = table }
 /* Rows that apply only if the value of a field is in the mask `values` or, with SET, is not 0. */
@@ -193,13 +193,13 @@ struct nn_field {
 /* SPAN checks that an operand has at least as many elements as the product of the given factors. */
 #define SPAN(operand, element, ...)							\
 	NN_SPAN(NN_RULE_SPAN, operand, element, NN_FACTORS(__VA_ARGS__))
-/* SPAN_EACH checks a span; one factor of the span is a field of the current element of EACH. */
+/* A SPAN of two factors: `field` of the EACH row's current element in `array`, and `factor`. */
 #define SPAN_EACH(operand, element, array, field, factor)				\
 	NN_SPAN(NN_RULE_SPAN, operand, element,						\
 		.factors = { NN_REF(factor), NN_REF_EACH(array, field), { 0, 0, 0 } })
 /*
- * SPAN_AXES checks a span whose factors are the dimensions of axes. REACH checks that an operand
- * contains the last element that axes with steps reach.
+ * SPAN_AXES is a SPAN whose factors are the dimensions of axes. REACH also uses the axes' steps: it
+ * checks that an operand contains the element that is the last along each axis.
  */
 #define SPAN_AXES(operand, element, number, dims_)					\
 	NN_SPAN(NN_RULE_SPAN, operand, element, .count = NN_REF(number), .dims = NN_REF_EACH(dims_,))
@@ -207,13 +207,13 @@ struct nn_field {
 	NN_SPAN(NN_RULE_SPAN, operand, element, NN_FACTORS(__VA_ARGS__), number,	\
 		.dims = NN_REF_EACH(dims_,), .steps = NN_REF_EACH(steps_,))
 
-/* The number of axes of a REACH: the value of a field, or a constant. */
+/* An argument of REACH for the number of axes, which is the value of a field or a constant. */
 #define AXES(field) .count = NN_REF(field)
 #define AXES_OF(number) .num_axes = number
 
 /*
- * The position of an operand: a constant, a field plus a constant, or the index of EACH plus a
- * constant.
+ * An argument for the position of an operand among the inputs or outputs. The position is `number`,
+ * `field` plus `number`, or the index of the EACH row's current element plus `number`.
  */
 #define INPUT(number) .position = number
 #define INPUT_AT(field, number) .base = NN_REF(field), .position = number
@@ -221,12 +221,12 @@ struct nn_field {
 #define OUTPUT(number) .is_output = true, INPUT(number)
 #define OUTPUT_AT(field, number) .is_output = true, INPUT_AT(field, number)
 
-/* The bytes of an element: a constant, or a digit that the value of a field selects. */
+/* An argument for the size of an element: a constant, or digit `field` of a hexadecimal number. */
 #define SIZE(bytes) .sizes = bytes
 #define SIZE_BY(field, digits) .element = NN_REF(field), .sizes = digits
 #define FLOATS SIZE(sizeof(float))
 /*
- * NUMBERS selects the size of an element by an enum nn_number, or by a flag that is set for floats.
+ * NUMBERS gets the size of an element from an enum nn_number, or from a flag that is 1 for floats.
  */
 #define NUMBERS(field) SIZE_BY(field, 0x241)
 
@@ -261,9 +261,9 @@ uint64_t nn_step_reads(const struct nn_ready *ready);
 
 /*
  * Restores a step from untrusted words: fills in `state`, which must be zeros, and all members of
- * `ready` except `kernel`, `state` and `reads`. Returns false unless the step accesses only memory
- * within `bounds`, its packed weights and its scratch memory. The contents of the memory within
- * `bounds` must not affect which memory the step accesses.
+ * `ready` except `kernel`, `state` and `reads`. Returns false if any contents of the memory within
+ * `bounds` could make the step access memory outside of `bounds`, its packed weights and its
+ * scratch memory.
  */
 bool nn_step_restore(const struct nn_kernel *kernel, const uint32_t *words, uint32_t count,
 		     const struct nn_bounds *bounds, struct nn_ready *ready, void *state);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Walks one row of a field table. Only the functions of this header read the untrusted words of
- * saved steps. The functions are inline: in kernels that networks use often, compilers treat the
- * field table as constants, which restores steps faster.
+ * saved steps. The functions are inline, because steps are restored faster if the compiler knows
+ * the field table of a kernel.
  */
 #ifndef NN_PLAN_KERNELS_FIELDS_ROW_H
 #define NN_PLAN_KERNELS_FIELDS_ROW_H
@@ -117,8 +117,9 @@ static inline ALWAYS_INLINE uint64_t nn_product(const struct nn_walk *w, char *s
 }
 
 /*
- * Multiplies `elements` by the dimensions of axes or, for axes with steps, adds the distances to
- * the last elements. Returns UINT64_MAX if the number of elements does not fit in 64 bits.
+ * Multiplies `elements` by the dimensions of axes. If the axes have steps, adds instead the
+ * distance from the first to the last element of each axis. Returns UINT64_MAX if the number of
+ * elements does not fit in 64 bits.
  */
 uint64_t nn_add_axes(const struct nn_walk *w, char *state, const struct nn_span *s, uint64_t elements);
 
@@ -127,8 +128,8 @@ _Static_assert(offsetof(struct nn_bounds, output) == NN_SAVED_INPUTS * sizeof(st
 	       (NN_SAVED_INPUTS + 1) * sizeof(struct nn_room), "rooms in one row");
 
 /*
- * Collects the position of an input, or returns whether the memory of an operand is large enough
- * for a span.
+ * For NN_RESTORE, returns whether the memory of an operand is large enough for a span. For other
+ * aims, adds the operand to w->reads if the operand is an input.
  */
 static inline ALWAYS_INLINE bool nn_take_span(struct nn_walk *w, char *state, const struct nn_span *s,
 					      enum nn_aim aim)
@@ -203,7 +204,7 @@ static inline ALWAYS_INLINE bool nn_walk_row(struct nn_walk *w, const struct nn_
 }
 
 /*
- * With gcc, UNROLL is only for loops of at most 32 iterations, and loops over tables may be longer.
+ * A loop over a field table may have more than 32 iterations, the maximum of gcc's UNROLL.
  */
 #ifdef __clang__
 #define NN_UNROLL_ROWS UNROLL
@@ -211,7 +212,7 @@ static inline ALWAYS_INLINE bool nn_walk_row(struct nn_walk *w, const struct nn_
 #define NN_UNROLL_ROWS _Pragma("GCC unroll 64")
 #endif
 
-/* Restores a state from saved words, by a constant table of `count` rows, END included. */
+/* Restores a state from saved words. `rows` is a constant table of `count` rows, END included. */
 static inline ALWAYS_INLINE bool nn_restore_rows(struct nn_walk *walk, const struct nn_field *rows,
 						 size_t count, void *state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FULLY_CONNECTED as a matrix product with packed weights. Float weights are not packed if the
- * weights are not constants and the input has few rows, or if the weights are large and the input
- * has one row.
+ * FULLY_CONNECTED as a matrix product with packed weights. Large constant float weights are not
+ * packed if the input has one row. Float weights that are not constants are not packed if the input
+ * has at most MAX_PLAIN_ROWS rows.
  */
 #include <string.h>
 
@@ -18,9 +18,9 @@ enum weights { PACKED, PACKED_EACH_RUN, PLAIN };
 /* maximum number of rows for which packing weights takes more time than it saves */
 #define MAX_PLAIN_ROWS 4
 /*
- * Minimum bytes of constant weights that are not packed for one row of floats. Large weights are
- * read from memory, which takes the same time with and without packing. Packing large weights for
- * one row would only delay the first result.
+ * If constant weights have at least this number of bytes, they are not packed for an input of one
+ * row. Large weights are read from memory, which takes the same time with and without packing, so
+ * packing would only delay the first result.
  */
 #define MIN_PLAIN_SIZE ((size_t)64 << 20)
 

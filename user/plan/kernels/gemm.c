@@ -12,9 +12,9 @@ enum { X, WEIGHTS, BIAS };
 #define ROW_TASKS 2		/* tasks per thread, if each task quantises its rows */
 #define ROW_UNIT 2	/* a task that quantises rows has a multiple of ROW_UNIT rows */
 /*
- * Minimum work for which several threads are faster than one thread, about five microseconds. The
- * work is a number of multiplications per vector lane, or a number of bytes of weights. The limit
- * in bytes of weights is for products of few rows, which spend most time on reading weights.
+ * Minimum work, about five microseconds, for which several threads are faster than one thread.
+ * MIN_LANE_PRODUCTS is a number of multiplications per vector lane. MIN_WEIGHTS is a number of
+ * bytes, for products of few rows, which spend most time on reading weights.
  */
 #define MIN_LANE_PRODUCTS 50000
 #define MIN_WEIGHTS 200000
@@ -113,7 +113,7 @@ static size_t cut(size_t whole, size_t count, size_t unit, uint32_t *blocks)
 
 /*
  * Divides a product into `wanted` blocks if possible, with at least *row_blocks blocks of rows.
- * Chooses the division for which all blocks together read the fewest rows and columns.
+ * Each block reads its rows and columns; chooses the division with the smallest sum of these reads.
  */
 static void cut_both(const struct nn_gemm *g, size_t wanted, size_t panels, size_t *row_blocks,
 		     size_t *column_blocks)
@@ -164,8 +164,8 @@ void nn_gemm_divide(struct nn_gemm *g, const struct nn_isa *isa, uint32_t thread
 #define LINE 16			/* floats in a cache line */
 
 /*
- * Packs elements [first, end) of each of `count` columns. Only `valid` of the columns exist; an
- * existing column is contiguous in memory.
+ * Packs elements [first, end) of each of `count` columns. Each of the first `valid` columns is
+ * contiguous in memory; the other columns are padding.
  */
 static void pack_line_f32(const float *rows, size_t depth, size_t first, size_t end, size_t count,
 			  size_t valid, float *to)

@@ -124,8 +124,8 @@ static inline ALWAYS_INLINE TARGET void row_f32(int vectors, const struct nn_gem
 #define STEP_F32 8		/* elements of the depth that one step multiplies */
 
 /*
- * Multiplies weights by element `at` of a step; the element is in lane `lane` of each row's vector
- * x.
+ * Multiplies weights by element `at` of a step. For each row i, lane `lane` of x[i] contains this
+ * element.
  */
 #define STEP_LANE(at, lane)								\
 	do {										\
@@ -246,9 +246,9 @@ static inline ALWAYS_INLINE TARGET void end_piece_f32(int rows, int vectors,
 
 /*
  * Adds the products of elements [first, first + depth) of the depth, in pieces of SUM_MOST
- * elements. Pieces begin at multiples of SUM_MOST, wherever the parts of a row begin. The parts of
- * a row depend on the division of rows into tasks, but the results must not depend on the division.
- * `acc` has the sums of the elements of piece `piece` so far.
+ * elements. Pieces always begin at multiples of SUM_MOST, not where the parts of a row begin. So
+ * the results do not depend on the division of rows into tasks, although the parts depend on it.
+ * `acc` has the sums of those elements of piece `piece` that were added before.
  */
 static inline ALWAYS_INLINE TARGET size_t pieces_f32(int rows, int vectors, const NUM *a,
 						     size_t stride, size_t first, size_t depth,
@@ -373,7 +373,7 @@ static const struct {
 	uint8_t rows;
 	uint8_t vectors;
 	size_t (*fn[2])(const struct nn_gemm_f32 *g, size_t row, const NUM *w, NUM *c,
-			size_t columns);	/* fn[1] is for rows that consist of parts */
+			size_t columns);	/* fn[1] multiplies rows that consist of parts */
 } tiles_f32[] = { TILES(TILE_F32_ENTRY) };
 
 static TARGET void one_row_f32(const struct nn_gemm_f32 *g, uint32_t vectors, const NUM *w,
@@ -386,8 +386,8 @@ static TARGET void one_row_f32(const struct nn_gemm_f32 *g, uint32_t vectors, co
 }
 
 /*
- * Multiplies all rows of the product by one panel. Begins with the largest tiles whose rows all fit
- * in the first-level cache.
+ * Multiplies all rows of the product by one panel, first with the largest tiles. Uses only tiles
+ * whose rows all fit in the first-level cache.
  */
 static void panel_f32(const struct nn_gemm_f32 *g, uint32_t vectors, const NUM *w, NUM *c,
 		      size_t columns)

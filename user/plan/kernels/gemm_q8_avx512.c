@@ -30,8 +30,8 @@
 #define BLOCK (SUM_ROWS * ROWS)
 
 /*
- * Adds the second 128 bits of a vector to the first, and the fourth 128 bits to the third. The
- * result has the two sums of 128 bits from x, then the two sums from y.
+ * Splits x and y into quarters of 128 bits. The lower half of the result has two sums from x: of
+ * quarters 0 and 1, and of quarters 2 and 3. The upper half has the same two sums from y.
  */
 static inline ALWAYS_INLINE TARGET i32x16 sum_parts(i32x16 x, i32x16 y)
 {
@@ -46,8 +46,8 @@ static inline ALWAYS_INLINE TARGET i32x16 sum_parts(i32x16 x, i32x16 y)
 static inline ALWAYS_INLINE TARGET i32x16 sum_lanes(i32x16 x[SUM_ROWS])
 {
 	/*
-	 * After the first loop, each 128 bits have two sums for each of two vectors; after the
-	 * second loop, each 128 bits have one sum for each of four vectors.
+	 * Each vector has quarters of 128 bits. After the first loop, a quarter has two sums for
+	 * each of two original vectors; after the second loop, one sum for each of four vectors.
 	 */
 	UNROLL
 	for (int i = 0; i < 8; i++)

@@ -6,8 +6,8 @@
 #if defined(__aarch64__)
 
 /*
- * If gcc schedules loads early, there are not enough registers for the loaded weights, 24 sums and
- * six rows.
+ * Prevents gcc from scheduling loads early: the CPU has too few registers for all loaded weights,
+ * 24 sums and six rows.
  */
 #ifndef __clang__
 #pragma GCC optimize("no-schedule-insns")

@@ -6,8 +6,8 @@
 #if defined(__aarch64__)
 
 /*
- * If gcc schedules loads early, there are not enough registers for the loaded weights, 24 sums and
- * six rows.
+ * Prevents gcc from scheduling loads early: the CPU has too few registers for all loaded weights,
+ * 24 sums and six rows.
  */
 #ifndef __clang__
 #pragma GCC optimize("no-schedule-insns")
@@ -17,7 +17,7 @@
 
 #define ROWS 8			/* number of rows of a tile that is one panel wide */
 #define ROWS_TWO 6
-/* number of pairs of rows; a vector has one group of bytes of each row of a pair */
+/* number of pairs of rows; a vector has a group of bytes from each of the two rows of a pair */
 #define PAIRS (ROWS / 2)
 #define GROUP 8
 

@@ -6,7 +6,8 @@
 #if defined(__aarch64__)
 
 /*
- * If gcc schedules loads early, there are not enough registers for the loaded vectors and 24 sums.
+ * Prevents gcc from scheduling loads early: the CPU has too few registers for all loaded vectors
+ * and 24 sums.
  */
 #ifndef __clang__
 #pragma GCC optimize("no-schedule-insns")

@@ -76,10 +76,10 @@ static inline ALWAYS_INLINE TARGET void load_four(int vectors, const int8_t *w, 
 
 #ifdef SPLITS
 /*
- * Adds the products of the spare bytes of a panel: halves of weights whose other halves are in the
- * panel. If more weights must be halved than the panel has spare bytes for, also adds the products
- * of all weights `w` in two halves, and returns true. The positions of spare bytes may come from a
- * damaged file, so add_spares() checks the positions before it computes addresses.
+ * Some weights are split into two halves: one half is in the panel, the other half is a spare byte.
+ * Adds the products of the panel's spare bytes. If there are too few spare bytes, also halves all
+ * weights `w` and adds the products of both halves, and returns true. The positions of spare bytes
+ * may come from a damaged file, so they are checked before addresses are computed.
  */
 static inline ALWAYS_INLINE TARGET bool add_spares(int rows, int vectors, bool flips, size_t depth,
 						   const int8_t *w, const struct nn_q8_spares *s,

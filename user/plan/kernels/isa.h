@@ -28,7 +28,7 @@ struct nn_gemm_part {
 
 /*
  * Computes c = clamp(a * b + bias), where b and bias are packed. Each panel has 2 * lanes columns;
- * the last panel has only `lanes` columns if these are enough. A panel of floats has the biases of
+ * the last panel has `lanes` columns if no more are left. A panel of floats has the biases of
  * its columns, then a row of weights for each element of depth. All numbers of gemm_f32 are fp32.
  * All numbers of gemm_f16 are fp16, and a vector of fp16 has twice as many lanes as a vector of
  * floats.
@@ -82,10 +82,10 @@ struct nn_depthwise_f32 {
 #define NN_DEPTHWISE_PLANES 4
 
 /*
- * The first channels of an output row of an int8 or uint8 depthwise convolution, like struct
- * nn_depthwise_f32 for floats. depthwise_q8.h describes the layout in planes. In the layout "in
- * pairs", a panel has two vectors of channels, and its depth is the filter's taps, row by row.
- * layout_q8.h describes the layout "in eights".
+ * An output row of an int8 or uint8 depthwise convolution; see struct nn_depthwise_f32. Weights
+ * have one of three layouts: depthwise_q8.h describes the layout in planes, and layout_q8.h
+ * describes the layouts "in pairs" and "in eights". In pairs, a panel has two vectors of channels,
+ * and the depth is the number of the filter's taps, which are packed row by row.
  */
 struct nn_depthwise_q8 {
 	size_t channels;
@@ -166,7 +166,7 @@ static inline bool nn_q8_halves(const struct nn_q8_factor *f)
 /*
  * ADD, SUB, MUL or PRELU of int8 or uint8 rows, in NNAPI's arithmetic. A sum is computed at a
  * common scale of both inputs, with NN_Q8_SUM_BITS additional bits. XOR with `flip` makes all bytes
- * unsigned; the zero points and bounds are those of the flipped bytes.
+ * unsigned; the zero points and bounds are unsigned in the same way.
  */
 struct nn_binary_q8 {
 	enum nn_binary operation;
@@ -200,7 +200,7 @@ struct nn_quantize_f32 {
 	float high;
 };
 
-/* Computes out[i] = scale * ((in[i] ^ flip) - zero); the flipped bytes are unsigned. */
+/* Computes out[i] = scale * ((in[i] ^ flip) - zero), where in[i] ^ flip is an unsigned byte. */
 struct nn_dequantize_f32 {
 	size_t count;
 	const uint8_t *in;
@@ -306,16 +306,16 @@ struct nn_reduce_f32 {
 };
 
 /*
- * The result of nn_response_f32 for an element: the element's base, or the element divided by a
- * power of its base.
+ * The result for an element of struct nn_response_f32. NN_RESPONSE_BASE: the base of the element;
+ * other values: the element divided by this power of its base.
  */
 enum nn_response_power { NN_RESPONSE_BASE, NN_RESPONSE_ONE, NN_RESPONSE_HALF,
 			 NN_RESPONSE_THREE_QUARTERS };
 
 /*
- * The base of an element is bias + alpha * the sum of squares; the element is divided by a power of
- * its base. The sum of squares is over an element and its neighbours, which are `step` elements
- * apart.
+ * Local response normalisation. The base of an element is bias + alpha * the sum of the squares of
+ * the element, of `before` elements before it and of `after` elements after it. These elements are
+ * `step` apart in memory.
  */
 struct nn_response_f32 {
 	const float *in;
@@ -364,7 +364,7 @@ struct nn_gemm_config {
 	uint32_t group;
 	bool pads_rows;			/* rows of a are readable up to a multiple of `group` */
 	bool widens;			/* rows of a are widened to 16 bits in scratch memory */
-	bool splits;			/* struct nn_q8_spares follows each panel */
+	bool splits;			/* true: a struct nn_q8_spares follows each panel */
 	/* Returns the number of bytes of the panels for `columns` columns. */
 	size_t (*size)(const struct nn_gemm_config *c, size_t columns, size_t depth);
 	/* Packs columns of weights; `to` is aligned to 64 bytes. */
@@ -430,8 +430,8 @@ struct nn_isa {
 	void (*binary_f16)(const struct nn_binary_f32 *b);
 	struct nn_gemm_config gemm_q8;
 	/*
-	 * An int8 GEMM for products with nn_gemm_q8.sums, which is faster than gemm_q8 if few
-	 * weights are large. If gemm_sums.run is NULL, gemm_q8 is used.
+	 * An int8 GEMM for products with int32 results (nn_gemm_q8.sums). It is faster than gemm_q8
+	 * if few weights are large. If gemm_sums.run is NULL, gemm_q8 is used.
 	 */
 	struct nn_gemm_config gemm_sums;
 	struct nn_depthwise_config depthwise_q8;

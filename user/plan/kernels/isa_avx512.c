@@ -60,7 +60,7 @@ static inline ALWAYS_INLINE TARGET sums_q8 scale_q8(sums_q8 acc, const struct nn
 	return (sums_q8)q8_scaled((__m512i)acc, &scale, false);
 }
 
-/* Stores up to 32 bytes, and restores the order of columns. */
+/* Stores up to 32 bytes, in the order of columns in the output. */
 static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
 						 const struct nn_q8_output *o, size_t count)
 {

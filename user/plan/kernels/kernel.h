@@ -63,7 +63,7 @@ struct nn_ready {
 	const struct nn_kernel *kernel;
 	uint32_t row;			/* index of the operation in kernel->codes */
 	void *state;	/* state of the kernel, from calloc(); freed with the plan */
-	uint64_t reads;	/* bit mask of the inputs whose values this struct depends on */
+	uint64_t reads;	/* bit mask of the inputs whose values prepare() read */
 	size_t packed_size;		/* bytes of packed weights */
 	/* packed weights; if the weights are not constants, valid for one run */
 	const void *packed;
@@ -74,7 +74,7 @@ struct nn_ready {
 	uint32_t pack_tasks;
 	size_t scratch_size;		/* bytes of scratch memory for each thread */
 	uint32_t looks;			/* number of tasks of look(), at most NN_MAX_LOOKS */
-	size_t looked;			/* number of elements of input 0 whose range look() finds */
+	size_t looked;	/* number of elements of input 0 among which look() finds the range */
 	uint32_t tasks;
 };
 
@@ -117,14 +117,14 @@ struct nn_kernel {
 	uint32_t num_codes;
 	uint32_t code_step;		/* distance in bytes between operation codes */
 	/*
-	 * Prepares an operation whose code is in `codes`. The operation's shapes are inferred, and
-	 * only its constant inputs have data; input 0 and output 0 are not empty. ready->state is
-	 * zeroed memory of state_size bytes. Returns false if memory runs out or this kernel cannot
-	 * run the operation; then the caller tries the next kernel, and at last the reference code.
+	 * Prepares an operation whose code is in `codes`. All shapes are known, and only constant
+	 * inputs have data; input 0 and output 0 are not empty. ready->state is zeroed memory of
+	 * state_size bytes. Returns false if memory runs out or this kernel cannot run the
+	 * operation; then the caller tries the next kernel, and at last the reference code.
 	 *
-	 * The layout of packed weights may depend only on types, shapes, scalars and `isa`, but not
-	 * on `threads`, because a loaded plan uses weights that were packed before the plan was
-	 * saved.
+	 * The layout of packed weights may depend only on types, shapes, scalars and `isa`. It must
+	 * not depend on `threads`, because a loaded plan uses weights that were packed before the
+	 * plan was saved.
 	 *
 	 * If prepare() reads the values of a tensor, prepare() adds the tensor to ready->reads,
 	 * even if prepare() rejects the operation.
@@ -137,17 +137,17 @@ struct nn_kernel {
 	 */
 	bool (*pack)(struct nn_run *r, const struct nn_ready *ready, void *packed);
 	/*
-	 * Packs a part of weights that are not constants. All tensors of `r` have data. Tasks of
-	 * pack_task() may run concurrently; run() is called after all of these tasks. Returns false
-	 * for values that the kernel cannot handle; the reference code then runs the operation. In
-	 * a restored step, the tensors have data but no types and dimensions, and pack_task() must
-	 * accept all values.
+	 * Packs, during an execution, a part of weights that are not constants. All tensors of `r`
+	 * have data. Several tasks may run concurrently; run() is called after all of them. Returns
+	 * false for values that the kernel cannot handle; the reference code then runs the
+	 * operation. In a restored step, the tensors have data but no types and dimensions, and
+	 * pack_task() must accept all values.
 	 */
 	bool (*pack_task)(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
 			  void *scratch, void *packed);
 	/*
-	 * Finds the range of values of a part of the input. Tasks of look() may run concurrently;
-	 * run() is called after all of these tasks.
+	 * Finds the range of values of a part of the input. Several tasks of look() may run
+	 * concurrently; run() is called after all of them.
 	 */
 	void (*look)(const struct nn_kernel_call *call, uint32_t task);
 	/*
@@ -160,7 +160,7 @@ struct nn_kernel {
 	 * be loaded without compiling. `fields` is NULL if steps of this kernel cannot be saved. A
 	 * step may read only inputs for which `fields` has a SPAN row, which checks the input's
 	 * size. In a saved step, no address, size or branch may depend on values of inputs. In a
-	 * restored step even an omitted input has an address, so a field must record the omission.
+	 * restored step, omitted inputs also have addresses, so a field must say which are omitted.
 	 */
 	const struct nn_field *fields;
 	/*

@@ -64,7 +64,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 static void normalize_f32(const struct l2 *l, const struct nn_isa *isa, const float *x, float *out)
 {
 	const float length = sqrtf(nn_dot_f32(x, x, l->size));
-	/* If the length of the row is NaN, so is the norm. */
+	/* The comparison is false if the length is NaN, so the norm is NaN too. */
 	const float norm = length < LEAST_NORM ? LEAST_NORM : length;
 	const struct nn_binary_f32 quotient = {
 		.operation = NN_BINARY_DIV,

@@ -69,9 +69,9 @@ static inline bool nn_q8_is_positive(const struct nn_q8_output *o)
 /*
  * A product like nn_gemm_f32, but of bytes: a is unsigned, or signed if a_flip is 0x80; b is
  * signed. Rows of a are readable up to a multiple of NN_Q8_GROUP; bytes beyond the depth are
- * multiplied by weights of 0. A panel begins with the scales of its one or two vectors. After the
- * scales, a panel has four bytes of each column for each four elements of depth. In panels of two
- * vectors, nn_q8_column() defines the order of columns.
+ * multiplied by weights of 0. A panel begins with the scales of its one or two vectors. Then follow
+ * the weights: for each group of four elements of depth, four bytes of each column. In panels of
+ * two vectors, nn_q8_column() defines the order of columns.
  */
 struct nn_gemm_q8 {
 	size_t rows;
@@ -125,13 +125,13 @@ static inline size_t nn_q8_panel_size(size_t lanes, size_t vectors, size_t depth
 }
 
 /*
- * This structure follows each panel for instruction sets that sum two products in 16 bits, because
- * these sums may saturate. At the positions `places` in the depth, the panel has only one half of
- * each weight; the weight's other half follows the list `places`.
+ * Some instruction sets sum two products in 16 bits, and the sum may saturate. For these
+ * instruction sets, this structure follows each panel. At the positions `places` in the depth, the
+ * panel has only one half of each weight; the other halves, the spare bytes, follow the list.
  */
 struct nn_q8_spares {
 	uint32_t count;
-	/* more sums may saturate than `places` can list, so all weights are added in two halves */
+	/* true: more sums may saturate than `places` can list, so all weights must be halved */
 	uint32_t too_many;
 	uint32_t places[];		/* positions in the depth, multiples of NN_Q8_GROUP */
 };
@@ -141,7 +141,7 @@ static inline size_t nn_q8_most_spares(size_t depth)
 	return (depth / NN_Q8_GROUP + 15) / 8;
 }
 
-/* Returns the offset of the spare bytes, which follow the struct nn_q8_spares with its `places`. */
+/* Returns the size of a struct nn_q8_spares with its `places`; the spare bytes follow it. */
 static inline size_t nn_q8_places_size(size_t depth)
 {
 	return (nn_q8_most_spares(depth) * sizeof(int32_t) + sizeof(struct nn_q8_spares) + 63) / 64 * 64;
@@ -160,10 +160,10 @@ static inline int8_t *nn_q8_spare_bytes(const struct nn_q8_spares *s, size_t dep
 
 /*
  * The layout "in pairs" is for instruction sets that multiply 16-bit numbers. A panel of pairs
- * begins with the scales of two vectors of `lanes` columns. After the scales, the panel has two
- * signed weights of each column for each two elements of depth; a weight has `weight` bytes.
- * nn_q8_column() defines the order of columns. If the depth is odd, the last pair has an additional
- * element, which is multiplied by 0.
+ * begins with the scales of two vectors of `lanes` columns. Then follow the weights: for each pair
+ * of elements of depth, two signed weights of each column, of `weight` bytes each. nn_q8_column()
+ * defines the order of columns. If the depth is odd, the last pair has an additional element, which
+ * is multiplied by 0.
  */
 #define NN_Q8_PAIR 2
 
@@ -188,8 +188,8 @@ static inline size_t nn_q8_pairs_panel_size(size_t lanes, size_t depth, size_t w
 }
 
 /*
- * The layout "in eights" is for arm64: a panel begins with the parameters of eight columns. After
- * the parameters, the panel has `group` weights of each column for each `group` elements of depth.
+ * The layout "in eights" is for arm64: a panel begins with the parameters of eight columns. Then
+ * follow the weights: for each group of `group` elements of depth, `group` weights of each column.
  * Weights are signed if a is signed. If `group` is NN_Q8_SIGNED_GROUP, weights are always signed,
  * and unsigned bytes of a are made signed. Padding is 0.
  */
@@ -199,7 +199,7 @@ struct nn_q8_eight {
 	int32_t bias[8];
 	int32_t multiplier[8];
 	int32_t shift[8];		/* shift to the left: 0 or negative */
-	/* not 0 if two weights that are half a group apart are -128 */
+	/* not 0 if any two weights with a distance of half a group are both -128 */
 	int32_t has_least;
 	int32_t padding[3];
 };

@@ -33,15 +33,15 @@ static inline ALWAYS_INLINE TARGET VF polynomial_f32(VF x, const float *coeffici
 					  sizeof((float[]){ __VA_ARGS__ }) / sizeof(float))
 
 /*
- * Computes e^x with an error of one unit in the last place, for x in [EXP_LOW, EXP_HIGH]. For this,
- * 2^n is multiplied by a polynomial of x - n ln 2, which is at most ln 2 / 2 in absolute value. The
+ * Computes e^x with an error of one unit in the last place, for x in [EXP_LOW, EXP_HIGH]. The
+ * result is 2^n times a polynomial of x - n ln 2, where |x - n ln 2| is at most ln 2 / 2. The
  * exponential of NaN is NaN.
  */
 static inline ALWAYS_INLINE TARGET VF exp_f32(VF x)
 {
 	/*
-	 * Adding `rounder` to a small number rounds the number to an integer, in the last bits of
-	 * the sum.
+	 * Adding `rounder` to a small number rounds the number to an integer; the last bits of the
+	 * sum are this integer.
 	 */
 	const VF rounder = SPLAT(0x1.8p23f);
 	VF shifted, n, r, p;

@@ -9,10 +9,10 @@
 
 #define COLUMNS 4
 
-/* Number of elements of depth in a square, which has four columns of four groups. */
+/* Weights are packed in squares of four columns by four groups; this is a square's depth. */
 #define SQUARE_STEP (4 * NN_Q8_GROUP)
 
-/* Maximum number of squares whose bytes can be summed in 16 bits. */
+/* Maximum number of squares for which the sum of half of a column's bytes fits in 16 bits. */
 #define MAX_SQUARES 32
 
 /*
@@ -259,7 +259,7 @@ static inline four mix_high(four a, four b)
 					     4, 12, 5, 13, 6, 14, 7, 15);
 }
 
-/* Stores eight pairs of each of four columns as eight rows of four pairs. */
+/* Transposes pairs of bytes: x[i] has eight pairs of column i, and `to` gets eight rows of four. */
 static inline void store_pairs(uint8_t *to, size_t group, const four x[4])
 {
 	const four ab_low = mix_low(x[0], x[1]), ab_high = mix_high(x[0], x[1]);

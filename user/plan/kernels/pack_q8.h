@@ -8,7 +8,8 @@
 #include "plan/kernels/quant8.h"
 
 /*
- * Weights to pack. Each row of `weights` is a column of the product, with its own element of `q`.
+ * Weights to pack. Row i of `weights` is column i of the product; element i of `q` has the
+ * parameters of this column.
  */
 struct nn_pack_q8 {
 	const struct nn_tensor *x;

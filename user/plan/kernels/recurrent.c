@@ -7,8 +7,9 @@
 #include "plan/run/threads.h"
 
 #define MAX_ROWS 56		/* maximum number of input rows that are multiplied at a time */
-#define MIN_SHARED 200000	/* minimum multiplications for which awake threads are used */
-#define MIN_WAKING 2000000	/* minimum multiplications for which sleeping threads are woken */
+/* minimum number of multiplications for which threads are used that are awake, or that sleep */
+#define MIN_SHARED 200000
+#define MIN_WAKING 2000000
 #define MIN_PACKED_ROWS 8	/* minimum number of rows for packing weights in each execution */
 
 #define NN_STATE struct nn_recurrent

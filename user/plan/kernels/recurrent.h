@@ -38,8 +38,7 @@ struct nn_recurrent {
 	uint32_t outputs;		/* number of elements of the state and of the output */
 	uint32_t x;			/* index of the input that is the sequence */
 	/*
-	 * Index of the input that is the auxiliary sequence; 0 if no auxiliary sequence has its own
-	 * weights.
+	 * Index of the input that is the auxiliary sequence; 0 if there are no auxiliary weights.
 	 */
 	uint32_t aux;
 	uint32_t aux_size;
@@ -69,7 +68,7 @@ struct nn_recurrent {
 bool nn_recurrent_prepare(const struct nn_run *r, struct nn_ready *ready, struct nn_recurrent *l);
 
 /*
- * The saved fields of a recurrent layer: all before `chunk` except `gates`, `weights` and
+ * The saved fields of struct nn_recurrent: all fields before `chunk` except `gates`, `weights` and
  * `is_alone`.
  */
 extern const struct nn_field nn_recurrent_fields[];
