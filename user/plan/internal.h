@@ -145,8 +145,8 @@ enum nn_status store_result(struct frame *f, const struct step *step, uint32_t o
 bool frame_place_output(struct frame *f, uint32_t operand, struct value *v);
 
 /*
- * Sets the value of an operand to a finished value. If the operand is an output of the model,
- * copies the value to the caller's memory, unless the caller's memory contains the value.
+ * Sets the value of an operand to `v`. If the operand is an output of the model, also copies the
+ * value to the caller's memory, unless a kernel wrote the value there directly.
  */
 void frame_set_output(struct frame *f, uint32_t operand, const struct value *v);
 
@@ -159,8 +159,8 @@ enum nn_status run_if(struct frame *f, const struct step *step);
 enum nn_status run_while(struct frame *f, const struct step *step);
 
 /*
- * Does the work of nn_plan_execute() if compiled_execute() rejects the arguments. Reports errors of
- * the arguments, or runs the plan on aligned copies of the arguments.
+ * Executes a plan after compiled_execute() rejected the arguments. Reports errors of the arguments,
+ * or runs the plan on aligned copies of the arguments.
  */
 enum nn_status staged_execute(const struct nn_plan *plan, struct nn_execution *e,
 			      struct nn_error *err);
@@ -181,8 +181,8 @@ void lazy_free(struct lazy *lazy);
 const struct nn_plan *lazy_get(const struct nn_plan *plan);
 
 /*
- * Returns the plan to execute, but compiles nothing: returns a lazy plan itself if the lazy plan
- * was never executed.
+ * Returns the same plan as lazy_get(), but compiles nothing: if `plan` is lazy and was never
+ * executed, returns `plan` itself.
  */
 const struct nn_plan *lazy_plan(const struct nn_plan *plan);
 

@@ -229,8 +229,8 @@ static bool add_operation(struct compiler *k, uint32_t index)
 	if (!set_zeros(k, o))
 		return false;
 	/*
-	 * If nn_op_infer() already computes a result, compiling fails: the result depends on values
-	 * that are not known yet.
+	 * Fail if nn_op_infer() has already computed the result, because this result would depend on
+	 * values that are not known yet.
 	 */
 	fine = !nn_op_infer(&r) && !nn_run_result(&r);
 	for (uint32_t i = 0; fine && i < o->num_outputs; i++) {
@@ -259,7 +259,8 @@ static bool add_operations(struct compiler *k)
 /* ---- Fusing ---- */
 
 /*
- * Returns whether a step can write operand y instead of operand x, because only one step reads x.
+ * Returns whether the step that writes operand x can write operand y instead. Only one step may
+ * read x, and both operands must have the same quantisation.
  */
 static bool is_fusible(const struct compiler *k, uint32_t x, uint32_t y)
 {

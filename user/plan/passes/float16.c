@@ -114,9 +114,9 @@ static void choose(struct narrow *w, uint32_t index)
 }
 
 /*
- * Chooses the operations to compute in float16: first matrix products, then neutral operations that
- * read results of chosen operations or whose results only chosen operations read. Returns false if
- * the model has no matrix product that can be computed in float16.
+ * Chooses the operations to compute in float16: matrix products, neutral operations that read a
+ * result of a chosen operation, and neutral operations whose results only chosen operations read.
+ * Returns false if the model has no matrix product that can be computed in float16.
  */
 static bool choose_all(struct narrow *w)
 {

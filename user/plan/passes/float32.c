@@ -9,7 +9,7 @@
 
 /* Properties of an operand that only the float32 pass uses. */
 struct fact {
-	/* index of the float32 operand that replaces this operand, or this operand's index */
+	/* index of the float32 operand that replaces this operand; its own index if not replaced */
 	uint32_t twin;
 	/* a CAST of the original model rounds the operand to float16 */
 	bool rounded;

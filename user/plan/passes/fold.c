@@ -88,8 +88,9 @@ static bool has_value(const struct compiled_step *pad)
 }
 
 /*
- * Reads the constant that a PAD writes to the border, divided by the scale. PAD always writes 0;
- * PAD_V2 has an input for the constant. Returns false if the value of the border is not constant.
+ * Reads the constant that a PAD writes to the border; quantised values are divided by the scale.
+ * PAD always writes 0; PAD_V2 has an input for the constant. Returns false if the value of the
+ * border is not constant.
  */
 static bool read_padding(const struct folding *f, const struct compiled_step *pad, float *value)
 {
@@ -115,8 +116,8 @@ static bool read_padding(const struct folding *f, const struct compiled_step *pa
 }
 
 /*
- * Returns the least value that an operand can have, divided by the scale. The fused activation or
- * the type of the operand determines the least value.
+ * Returns the least value that an operand can have; quantised values are divided by the scale. The
+ * type of the operand, or the activation of the step that wrote the operand, determines the value.
  */
 static float least_value(const struct folding *f, uint32_t operand)
 {
@@ -144,8 +145,8 @@ static float least_value(const struct folding *f, uint32_t operand)
 }
 
 /*
- * Returns whether a PAD's border with the value `value` has the same effect as the padding of the
- * operation that reads the PAD's output.
+ * Returns whether a PAD's border, filled with `value`, has the same effect as padding of kind
+ * `border` in the operation that reads the PAD's output.
  */
 static bool is_padding(const struct folding *f, enum nn_border border, uint32_t operand, float value)
 {
@@ -153,8 +154,8 @@ static bool is_padding(const struct folding *f, enum nn_border border, uint32_t 
 }
 
 /*
- * Changes the type of float16 tensors to float32, because nn_op_infer() would convert float16
- * values, and some values are unknown.
+ * Changes the type of float16 tensors to float32. Otherwise nn_op_infer() would convert the values
+ * of float16 tensors, but some of these values are unknown.
  */
 static void widen_tensors(struct nn_tensor *tensors, uint32_t count)
 {
