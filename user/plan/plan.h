@@ -46,8 +46,8 @@ struct nn_plan_options {
  * mapped; the caller owns the model and its pools, which must outlive the plan. Other processes may
  * write pools, so values that become addresses are copied out of pools before they are checked.
  *
- * Returns NN_MISSED_DEADLINE_PERSISTENT if the deadline has already passed, NN_INVALID_ARGUMENT for
- * an operation that no executor has, or NN_OUT_OF_MEMORY.
+ * Returns NN_MISSED_DEADLINE_PERSISTENT if the deadline has already passed, NN_INVALID_ARGUMENT if
+ * the library cannot execute an operation of the model, or NN_OUT_OF_MEMORY.
  */
 enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan_options *options,
 			      struct nn_plan **plan, struct nn_error *err);
@@ -190,9 +190,8 @@ enum nn_plan_stage nn_plan_stage(const struct nn_plan *plan);
 
 /*
  * Creates the threads that all plans of this process share: one thread for each CPU except the
- * caller's. Without a call of nn_plan_start_threads(), the first plan that needs threads creates
- * the threads, so a process that may not create threads later must call nn_plan_start_threads()
- * first.
+ * caller's. Only a process that later may not create threads must call this function, because
+ * otherwise the first plan that needs threads creates them.
  */
 void nn_plan_start_threads(void);
 

@@ -229,7 +229,7 @@ static bool add_operation(struct compiler *k, uint32_t index)
 	if (!set_zeros(k, o))
 		return false;
 	/*
-	 * Fail if nn_op_infer() has already computed the result, because this result would depend on
+	 * Fail if nn_op_infer() has already computed the result, because the result would depend on
 	 * values that are not known yet.
 	 */
 	fine = !nn_op_infer(&r) && !nn_run_result(&r);

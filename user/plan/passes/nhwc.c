@@ -35,8 +35,8 @@ struct nhwc {
 /* ---- What can be transposed ---- */
 
 /*
- * Returns the value of a constant list of `count` integers, or NULL if the operand is no such list.
- * The operation that reads a wrong operand later reports the error.
+ * Returns the integers of a constant list, or NULL if the operand is not a constant list of `count`
+ * integers. The error of a wrong operand is reported later, by the operation that reads it.
  */
 static const void *ints_of(const struct nn_model *model, const struct nn_operand *o, uint32_t count)
 {
@@ -193,8 +193,8 @@ static uint32_t add_constant(struct nhwc *w, int32_t type, uint32_t rank, uint32
 static void add_permutation(struct nhwc *w, uint32_t from, uint32_t to, uint32_t permutation)
 {
 	/*
-	 * This code may name TRANSPOSE instead of looking at traits of operations, because the
-	 * pass itself adds the TRANSPOSE.
+	 * Passes usually look at the traits of an operation, not at its name. This code names
+	 * TRANSPOSE, because the pass itself adds this operation.
 	 */
 	rewrite_add(&w->r, NN_OP_TRANSPOSE, 2, 1, (uint32_t[]){ from, permutation }, &to);
 }
@@ -423,7 +423,7 @@ static void add_reshape(struct nhwc *w, uint32_t from, uint32_t to)
 	uint32_t shape = add_constant(w, NN_TENSOR_INT32, 1, o->rank, o->dims,
 				      o->rank * (uint32_t)sizeof(*o->dims));
 
-	/* The pass may name RESHAPE, because the pass itself adds the operation. */
+	/* Unlike other code of passes, this code names an operation, which the pass itself adds. */
 	rewrite_add(&w->r, NN_OP_RESHAPE, 2, 1, (uint32_t[]){ from, shape }, &to);
 }
 

@@ -97,7 +97,7 @@ uint32_t rewrite_operand(struct rewrite *w, uint32_t like, int32_t type, uint32_
 
 void rewrite_cast(struct rewrite *w, uint32_t from, uint32_t to)
 {
-	/* A pass may name CAST, because the pass itself adds the operation. */
+	/* Unlike other code of passes, this code names an operation, which the pass itself adds. */
 	rewrite_add(w, NN_OP_CAST, 1, 1, &from, &to);
 }
 

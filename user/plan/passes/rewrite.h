@@ -18,11 +18,11 @@ struct rewrite {
 	uint8_t *bytes;			/* values of constants */
 	/* Number of operands of the original model. */
 	uint32_t first_operands;
-	bool *is_there;	/* is_there[i]: the rewritten model has operand i's writer or value */
+	bool *is_there;	/* is_there[i]: the new model computes operand i, or has its value */
 	void *facts;			/* facts of a pass about each operand; initially zeros */
 };
 
-/* Sizes in bytes of a pass's structures, and numbers of elements that the pass adds. */
+/* Sizes in bytes of a pass's structures, and how much the pass adds to the model. */
 struct rewrite_room {
 	size_t pass, fact;
 	/*
@@ -81,7 +81,7 @@ struct nn_model *plan_float32(const struct nn_model *model);
 
 /*
  * Computes operations on NCHW images in NHWC, which has fast kernels. TRANSPOSE operations convert
- * the images. As few TRANSPOSEs as possible are added, because a chain of operations stays in NHWC.
+ * the images. Adds few TRANSPOSEs, because images stay in NHWC from one operation to the next.
  */
 struct nn_model *plan_nhwc(const struct nn_model *model);
 

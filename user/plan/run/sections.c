@@ -27,8 +27,8 @@
 #define MAX_PENALTY 1024
 
 /*
- * If plans replace each other but are still faster than interpreting, the section is interpreted in
- * one of LOOK_AGAIN cache misses, which updates the measured time of interpreting.
+ * If new plans replace recently used plans, but making plans is still faster than interpreting, the
+ * section is interpreted only in one of LOOK_AGAIN cache misses, to measure interpreting again.
  */
 #define LOOK_AGAIN 64
 
@@ -66,7 +66,7 @@ struct sections {
 	_Atomic(uint64_t) runs;		/* number of all executions so far */
 	_Atomic(uint64_t) made;		/* number of all plans made so far */
 	_Atomic(uint64_t) bytes;	/* memory of all cached plans, without shared weights */
-	uint64_t limit;			/* limit for the sum of `bytes` and shared weights */
+	uint64_t limit;	/* limit for `bytes` plus the bytes of the shared weights */
 };
 
 struct section {
@@ -109,11 +109,11 @@ struct fact {
 	uint32_t listed;		/* last section that lists the operand as an input */
 	/* the operand is used outside of the section that writes the operand */
 	bool is_needed;
-	/* in an earlier division the operand was used outside of its section */
+	/* in this or an earlier round of find_all(), `known` and `is_needed` were both set */
 	bool is_leaving;
 };
 
-/* Returns whether no output shape depends on operand `o`, although `o` may determine addresses. */
+/* Returns whether the output shapes of an operation do not depend on the values of input `o`. */
 static bool determines_no_shape(const struct nn_op *op, const struct nn_operand *o)
 {
 	const struct nn_type_info *info = nn_type_info_of(o->type);
@@ -122,9 +122,9 @@ static bool determines_no_shape(const struct nn_op *op, const struct nn_operand 
 }
 
 /*
- * Returns whether the plan of a section knows the value of an operand; `s` is NULL for a new
- * section. The plan of a section knows constants, and values computed from constants alone, except
- * values that other steps need.
+ * Returns whether the value of an operand is known when section `s` is compiled; `s` is NULL for a
+ * new section. Constants are known, and values that the section computes from constants alone,
+ * except values that are needed outside of the section.
  */
 static bool knows(const struct graph *g, const struct section *s, const struct fact *facts,
 		  uint32_t operand)
@@ -265,8 +265,8 @@ static bool list_operands(struct section *s, struct fact *facts)
 static void free_sections(struct graph *g);
 
 /*
- * Marks each value that a section computes from constants and that is needed outside of the
- * section. Returns whether a value was marked that was not marked before.
+ * Sets is_leaving for each value that a section computes from constants and that is needed outside
+ * of the section. Returns whether is_leaving of any value has changed.
  */
 static bool finds_leaving(const struct graph *g, struct fact *facts)
 {
@@ -282,9 +282,9 @@ static bool finds_leaving(const struct graph *g, struct fact *facts)
 }
 
 /*
- * Divides a subgraph, up to MAX_ROUNDS times, until no further value that a section computes from
- * constants is needed outside of the section. The section's plan does not treat a value that is
- * needed outside as a constant.
+ * Divides a subgraph into sections. Values that a section computes from constants are constants in
+ * the section's plan, except values that are needed outside of the section. If a division finds
+ * more of these exceptions, divides the subgraph again, up to MAX_ROUNDS times in total.
  */
 static bool find_all(struct graph *g, struct fact *facts)
 {
@@ -587,8 +587,8 @@ static bool may_go(const struct section *s, const struct slot *slot)
 }
 
 /*
- * Frees the least recently used plan of all sections, unless the plan is in use. Returns false if
- * no plan was freed. Sets *missed if one of the last executions used the freed plan.
+ * Frees the least recently used of all plans that may be freed, in any section. Returns false if no
+ * plan was freed. Sets *missed if one of the last executions used the freed plan.
  */
 static bool evict_one(struct section *holder, bool *missed)
 {
@@ -609,8 +609,8 @@ static bool evict_one(struct section *holder, bool *missed)
 		}
 	}
 	/*
-	 * Do not wait for another section's lock, because its holder may wait for this section's
-	 * lock, which would be a deadlock.
+	 * Do not wait for the lock of another section. The thread that holds it may wait for this
+	 * section's lock, which would be a deadlock.
 	 */
 	if (!oldest || (of != holder && pthread_mutex_trylock(&of->lock)))
 		return false;
@@ -641,9 +641,9 @@ static bool keep_limit(struct section *s)
 }
 
 /*
- * Decides how many of the following cache misses are interpreted. Making plans may cost more time
- * than the plans save, if plans are never used again or replace recently used plans. The function
- * compares the time of making plans with the time of interpreting the section.
+ * Decides in how many of the next cache misses the section is interpreted instead of compiled. A
+ * new plan that is never used again, or that replaces a recently used plan, may cost more time than
+ * it saves. The function compares the time of making a plan with the time of interpreting.
  */
 static void judge(struct section *s, bool has_plan, bool missed)
 {

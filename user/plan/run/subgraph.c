@@ -214,8 +214,8 @@ static enum nn_status run_step(struct frame *f, const struct step *step)
 }
 
 /*
- * Runs the section that begins at `step`, or only `step` if no section begins at `step`. Returns
- * the number of the section's steps, or 1 without a section.
+ * Runs the section that begins at `step`, or only `step` if no section begins there. Returns the
+ * number of steps that the function ran.
  */
 static uint32_t run_next(struct frame *f, const struct step *step, enum nn_status *status)
 {

@@ -41,9 +41,9 @@
 #endif
 
 /*
- * A job. While `open` is false and `users` is 0, only the thread that took the job accesses the
- * fields below `users`. A helper increments `users` before it reads `open`, so that the thread that
- * took the job waits for the helper.
+ * A job. While `open` is false and `users` is 0, only the caller's thread, which set `taken`,
+ * accesses the fields below `users`. A helper increments `users` before it reads `open`, so that
+ * the caller's thread waits for the helper.
  */
 struct job {
 	_Atomic bool taken;
@@ -94,8 +94,8 @@ static uint64_t taken(uint64_t next)
 
 /*
  * Runs tasks of a job until no task is left. Threads with odd numbers take tasks from the end of
- * the list. A thread that always takes tasks from the same end often gets the same part of a tensor
- * in each job, and finds the part in its cache.
+ * the list. Because a thread always takes tasks from the same end, the thread often gets the same
+ * part of a tensor in each job, and finds this part in its cache.
  */
 static void run_tasks(struct job *job, uint32_t thread)
 {

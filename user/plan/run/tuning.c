@@ -22,8 +22,8 @@ _Static_assert(NN_PLAN_HOT + NN_PLAN_TUNING < TUNED_EXECUTIONS, "clients save to
 
 /*
  * A round of the second phase runs the plan twice on all threads, then twice with the proposed
- * numbers of threads. Only the second run with a setting counts, because the first run begins with
- * threads awake or asleep as the previous setting left them.
+ * numbers of threads. Only the second of two runs counts, because the state of the threads, awake
+ * or asleep, at the beginning of the first run depends on the runs before.
  */
 #define ROUND_RUNS 4
 #define ROUNDS 8
@@ -31,8 +31,8 @@ _Static_assert(NN_PLAN_HOT + NN_PLAN_TUNING < TUNED_EXECUTIONS, "clients save to
 /*
  * A proposal is kept if the plan is faster with the proposal in WINS of the ROUNDS rounds. A
  * proposal that changes nothing is faster in WINS rounds by chance in 3.5 % of cases. A proposal is
- * also kept if it is faster in PAIRS of the ROUNDS * ROUNDS pairs of measured runs; a useless
- * proposal achieves PAIRS by chance in 2.5 % of cases. Comparing rounds is better if the machine's
+ * also kept if it is faster in PAIRS of the ROUNDS * ROUNDS pairs of measured runs. For a proposal
+ * that changes nothing, this happens in 2.5 % of cases. Comparing rounds is better if the machine's
  * speed changes slowly; comparing pairs is better if threads are late in some runs.
  */
 #define WINS 7

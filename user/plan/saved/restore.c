@@ -200,8 +200,8 @@ static enum nn_status restore_operands(struct restoring *t)
 /* ---- Steps ---- */
 
 /*
- * Finds the memory of an operand that a step reads or writes. Returns false if the operand does not
- * exist, or if `written` is true and steps must not write the operand.
+ * Finds the memory of an operand that a step reads or, if `written`, writes. Returns false if the
+ * operand does not exist, or if the step would write memory that steps must not write.
  */
 static bool bound_operand(const struct restoring *t, uint32_t operand, bool written,
 			  struct nn_room *room)

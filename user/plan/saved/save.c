@@ -153,8 +153,8 @@ static bool determines_flow(const struct saver *s, const struct nn_operand *oper
 	uint32_t first = o->type == NN_OP_IF ? 1 : 0;
 
 	/*
-	 * determines_flow() gets no input that refers to a subgraph, because plan_determines()
-	 * accepts such an input by its type.
+	 * The input at `index` is not a reference to a subgraph: plan_determines() is true for
+	 * references, and mark_operation() then does not call this function.
 	 */
 	return index < first ||
 	       determines_inside(s, &operands[o->inputs[first]], index - first - 2) ||
@@ -293,8 +293,8 @@ static bool place_constants(struct saver *s)
 }
 
 /*
- * Equal data has an equal identity, so several processes that write the same cache entry write
- * equal bytes.
+ * Computes the identity of a data part from its contents, so that several processes that write the
+ * same cache entry write equal bytes.
  */
 static uint64_t identify(const struct nn_plan_pieces *p)
 {

@@ -98,7 +98,7 @@ static bool number_of(struct serialiser *f, uint32_t operand, uint32_t *number)
 
 /*
  * Finds the number that an input of a step has in the serialised plan. All inputs that kernels do
- * not read have the same number, that of a serial_place without bytes.
+ * not read have one number, which refers to a serial_place without bytes.
  */
 static bool number_of_input(struct serialiser *f, const struct compiled_step *step, uint32_t index,
 			    bool is_read, uint32_t *number)
@@ -319,8 +319,8 @@ static uint8_t *write_part(struct serialiser *f, const struct nn_plan_image *ima
 }
 
 /*
- * Returns whether plan_restore() can restore the serialised plan. Each kernel must accept the
- * fields that the kernel itself saved.
+ * Returns whether plan_restore() can restore the serialised plan: each kernel must accept the
+ * fields that it has saved.
  */
 static bool can_be_restored(const uint8_t *part, size_t size, const void *data)
 {
