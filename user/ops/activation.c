@@ -109,8 +109,8 @@ static void clamp_float(const struct nn_run *r, int32_t activation)
 }
 
 /*
- * Clamps stored values. If the sign bit of int8 values is flipped, the stored values, compared as
- * unsigned bytes, have the order of the real values.
+ * Clamps stored values. The sign bits of int8 values are flipped, because unsigned bytes are
+ * compared, and then have the same order as the real values.
  */
 static void clamp_q8(const struct nn_run *r, int32_t activation)
 {
@@ -187,7 +187,8 @@ static enum nn_status execute_sigmoid(struct nn_run *r)
 		return nn_run_fail(r, "input 0: scale %g is too small", (double)in->scale);
 	p.radius = nn_quant_radius(4, p.in.shift);
 	/*
-	 * If p.radius is 0, all inputs except 0 are saturated, and the input 0 needs no multiplier.
+	 * If p.radius is 0, the scale is so large that every input except 0 is saturated. The
+	 * result for 0 does not depend on the multiplier.
 	 */
 	if (p.radius == 0)
 		p = (struct quantised){ .radius = 1 };

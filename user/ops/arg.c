@@ -125,8 +125,8 @@ static int compare_candidates(const void *a, const void *b)
 #define BLOCK 16		/* number of elements that SKIP() compares in one step */
 
 /*
- * Returns the index of the first element from `i` on that is not less than `least`, or `end` if all
- * elements are less. Elements that are NaN are skipped.
+ * Returns the index of the first element from `i` on that is at least `least`, or `end` if there is
+ * no such element. NaN is skipped.
  */
 #define SKIP(name, type)									\
 static size_t name(const type *x, size_t i, size_t end, double least)			\

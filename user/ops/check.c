@@ -131,8 +131,8 @@ enum nn_status nn_check_input(const struct nn_check *c, uint32_t index, struct n
 	char text[NN_MESSAGE_SIZE];
 
 	/*
-	 * An omitted input may have any rank. If an omissible input is present, the shape rule
-	 * checks the rank.
+	 * Do not check the rank of an input that may be omitted, because an omitted input may have
+	 * any rank. The shape rule checks the rank later if the input is present.
 	 */
 	if (nn_has_input(c->op->omissible, index))
 		rule.min_rank = rule.max_rank = 0;

@@ -201,8 +201,8 @@ static size_t detect_class(struct job *j, uint32_t class, float threshold,
 
 /*
  * Detects boxes separately for each class. The number of a detection is class * anchors + anchor.
- * After the outputs are full, a detection whose score is not above the lowest score in the outputs
- * is ignored, because it cannot suppress better detections.
+ * After `capacity` detections were found, only scores above the lowest of the `capacity` best
+ * scores count: detections with lower scores can neither be in the outputs nor suppress others.
  */
 static void detect_regular(struct job *j)
 {

@@ -44,7 +44,7 @@ struct nn_tensor {
 	float scale;
 	int32_t zero_point;
 	const struct nn_extra *extra;	/* never NULL; the kind is mostly NN_EXTRA_NONE */
-	/* size of the data in bytes if the type has no fixed size (OEM scalar) */
+	/* size of the data in bytes, only for types without a fixed size (OEM scalars) */
 	uint32_t length;
 	/*
 	 * The data is aligned to the element size, except in memory of other drivers. The pointer
@@ -91,7 +91,7 @@ struct nn_run {
 	struct nn_error *err;
 };
 
-/* Tells whether an operation's inputs may have a dimension of size zero. */
+/* Says whether an operation's inputs may have a dimension of size zero. */
 enum nn_zero_sized {
 	NN_ZERO_NONE,		/* the operation fails if a dimension is 0 */
 	NN_ZERO_ALLOWED,	/* a dimension of 0 is allowed if the shape rule accepts it */

@@ -67,7 +67,7 @@ struct nn_dots_q16 {
 	size_t depth;			/* length of a row, and distance between adjacent rows */
 	const uint8_t *weights;
 	const int16_t *x;
-	bool add;			/* add the dot products to the previous values of `sums` */
+	bool add;	/* true: the dot products are added to the previous values of `sums` */
 	int32_t *sums;
 };
 

@@ -24,8 +24,8 @@ struct nn_resize {
 enum nn_status nn_resize_prepare(const struct nn_run *r, struct nn_resize *v);
 
 /*
- * Return the two input positions from which output position `o` is computed, and the weights of
- * both. The axis has `in` input positions and `out` output positions.
+ * Return the two input positions from which output position `o` is computed, and the weight of each
+ * input position. The axis has `in` input positions and `out` output positions.
  */
 struct nn_source nn_resize_bilinear(const struct nn_resize *v, uint32_t in, uint32_t out, uint32_t o);
 struct nn_source nn_resize_nearest(const struct nn_resize *v, uint32_t in, uint32_t out, uint32_t o);

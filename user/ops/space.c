@@ -59,8 +59,8 @@ static enum nn_status infer_depth(struct nn_run *r)
 }
 
 /*
- * Makes a view of the large image `big` in the element order of the small image. The channel index
- * of the small image consists of block row, block column and the channel index of `big`.
+ * Makes a view of the large image `big` in the element order of the small image. A channel of the
+ * small image stands for a row of a block, a column of the block, and a channel of `big`.
  */
 static void depth_view(struct nn_strided *view, const struct nn_tensor *big, struct axes a,
 		       uint32_t block)
@@ -129,8 +129,8 @@ static enum nn_status infer_batch_to_space(struct nn_run *r)
 }
 
 /*
- * Makes a view of the large images `big` in the element order of the small images. The batch index
- * of the small images consists of block row, block column and the batch index of `big`.
+ * Makes a view of the large images `big` in the element order of the small images. A batch index of
+ * the small images stands for a row of a block, a column of the block, and a batch index of `big`.
  */
 static void batch_view(struct nn_strided *view, const struct nn_tensor *big, struct axes a,
 		       const int32_t *block)

@@ -9,13 +9,13 @@
 #include "ops/op.h"
 
 /*
- * The kind of border that a convolution or pooling can use as its own padding instead of a
- * preceding PAD.
+ * A convolution or pooling that follows a PAD may replace the PAD by padding of its own. This is
+ * the kind of border for which the replacement gives the same results.
  */
 enum nn_border {
 	NN_BORDER_NONE,
-	NN_BORDER_ZERO,		/* of zeros */
-	/* a border of values that are at most the smallest possible value of the image */
+	NN_BORDER_ZERO,		/* a border of zeros */
+	/* a border of a value that is not larger than any value that the image can have */
 	NN_BORDER_LEAST,
 };
 
@@ -55,7 +55,8 @@ struct nn_traits {
 	 */
 	bool determines_no_shape;
 	/*
-	 * the output's shape depends on values of inputs that are not in the set nn_op.determining
+	 * the output's shape depends on the values of inputs, and nn_op.determining does not name
+	 * these inputs
 	 */
 	bool is_sized_by_values;
 
@@ -74,14 +75,14 @@ struct nn_traits {
 };
 
 /*
- * Returns the traits of an operation code, never NULL: an operation outside of ops.def has no
- * traits.
+ * Returns the traits of an operation code. For an operation outside of ops.def, returns a structure
+ * of zeros, not NULL.
  */
 const struct nn_traits *nn_traits(int32_t code);
 
 /*
- * Returns whether an operation can compute different results from the same inputs: it is random or
- * belongs to an extension.
+ * Returns whether an operation can compute different results from the same inputs: it is random, or
+ * a plug-in registered it with nn_op.every_time.
  */
 bool nn_op_varies(const struct nn_op *op);
 

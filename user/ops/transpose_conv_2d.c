@@ -31,8 +31,8 @@ static enum nn_status check(const struct nn_check *c)
 
 /*
  * The taps of the filter that contribute to output position `o` along an axis: tap `first`, and
- * every stride-th tap after it. Tap `first` reads input position `in`; each following tap reads one
- * position before the position of the previous tap.
+ * every stride-th tap after it. Tap `first` reads input position `in`, the next of these taps reads
+ * `in` - 1, and so on.
  */
 struct reach {
 	int64_t first;

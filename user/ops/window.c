@@ -25,9 +25,9 @@ struct nn_window_args nn_window_args(uint32_t tensors, uint32_t own, bool explic
 }
 
 /*
- * Returns the positions of a windowed operation's parameters among its inputs. Padding is implicit
- * if the input at `flag` is a BOOL; `flag` is the position of the NCHW flag in the form with
- * implicit padding.
+ * Returns the positions of a windowed operation's parameters among its inputs. `flag` is the
+ * position that the NCHW flag has if padding is implicit. So padding is implicit if the input at
+ * `flag` is a BOOL. It is also implicit if there are too few inputs for explicit padding.
  */
 static struct nn_window_args args_of(const struct nn_traits *traits, uint32_t num_inputs,
 				     uint32_t flag, int32_t type_of_flag)
@@ -36,7 +36,7 @@ static struct nn_window_args args_of(const struct nn_traits *traits, uint32_t nu
 			      num_inputs >= flag + 3 && type_of_flag != NN_BOOL);
 }
 
-/* Returns the position of the NCHW flag if the padding is implicit. */
+/* Returns the position that the NCHW flag has if padding is implicit. */
 static uint32_t flag_of(const struct nn_traits *traits)
 {
 	return nn_window_args(traits->window.tensors, traits->window.own, false).nchw;
@@ -187,8 +187,8 @@ enum nn_status nn_window_infer(const struct nn_run *r, const struct nn_window_ar
 }
 
 /*
- * Infers the output size of one axis of a transposed convolution. The output has the size that all
- * windows cover, minus the padding.
+ * Infers the output size of one axis of a transposed convolution: the number of positions that the
+ * windows of all inputs cover together, minus the padding.
  */
 static enum nn_status infer_transposed_axis(const struct nn_run *r,
 					    const struct nn_window_args *args, uint32_t axis,
