@@ -138,7 +138,7 @@ struct visit {
 	uint32_t parent;	/* subgraph whose operand led the search to this subgraph */
 	uint32_t next;		/* index of the next operand to examine */
 	uint32_t height;	/* height of the tree of subgraphs from this subgraph down */
-	/* true while the search visits this subgraph or a subgraph referred to from it */
+	/* true while the search visits this subgraph, or a subgraph to which it refers */
 	bool open;
 };
 

@@ -7,7 +7,7 @@
 
 /* The state of an operand while the operand's subgraph is checked. */
 struct nn_operand_use {
-	uint32_t consumers;	/* seen so far */
+	uint32_t consumers;	/* how often the checked operations read the operand */
 	/* the operand was found in the subgraph's list of inputs or outputs */
 	bool listed;
 	bool written;

@@ -32,7 +32,7 @@ struct nn_extension {
 enum nn_status nn_extension_register(const struct nn_extension *extension, uint16_t *prefix,
 				     struct nn_error *err);
 
-/* Returns the prefix of an extension, from 1; 0 if the extension is not registered. */
+/* Returns the prefix of an extension, which is at least 1; 0 if the extension is not registered. */
 uint16_t nn_extension_prefix(const char *name);
 
 /* Returns the extension with this prefix; NULL if the prefix is not assigned. */

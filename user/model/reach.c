@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* Whether a subgraph uses only readable constants; each subgraph is examined only once. */
+/* WITHIN: the subgraph uses only readable constants. UNKNOWN: it was not examined yet. */
 enum reach { UNKNOWN, WITHIN, BEYOND };
 
 struct survey {

@@ -25,8 +25,8 @@ struct times_head {
 };
 
 /*
- * Returns whether the attributes request times, which requires that the attribute of
- * TIMES_EXTENSION is the only attribute.
+ * Returns whether the attributes request times: an attribute of TIMES_EXTENSION must be the only
+ * attribute.
  */
 static inline bool times_are_asked(const struct nn_attributes *attributes)
 {
