@@ -918,6 +918,12 @@ static void test_slots_of_executors(void **state)
 	assert_true(engine_state.added.is_writable);
 	assert_true(((const float *)engine_state.added.base)[1] == 6);
 	close_burst(&b);
+	for (int i = 0; i < PATIENCE_MS && engine_state.bursts; i++)
+		usleep(1000);
+	assert_int_equal(engine_state.bursts, 0);
+	/* Only the ring of a client that breaks the rules is marked broken. */
+	assert_int_equal(receive_result(&b), UINT32_MAX);
+	assert_int_equal(received, NN_RING_DEAD);
 	close_context();
 	await_end();
 	unmap_burst(&b);
