@@ -984,6 +984,8 @@ static void test_ranks(void **unused)
 static struct {
 	atomic_bool shut, reached;
 	int times, result;
+	const ANeuralNetworksCompilation *failed;	/* last compilation that failed with gate.result */
+	int freed;		/* how often gate.failed was freed */
 } gate;
 
 int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
@@ -999,8 +1001,19 @@ int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
 	if (!gate.times)
 		return finish(compilation);
 	gate.times--;
+	gate.failed = compilation;
+	gate.freed = 0;
 	nna_log(NNA_LOG_ERROR, "%s: told to fail", __func__);
 	return gate.result;
+}
+
+void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation)
+{
+	void (*next)(ANeuralNetworksCompilation *);
+
+	*(void **)&next = dlsym(RTLD_NEXT, __func__);
+	gate.freed += compilation == gate.failed;
+	next(compilation);
 }
 
 static void take_line(void *context, enum nna_log_level level, const char *line)
@@ -1208,6 +1221,7 @@ static void test_compilation_fails(void **unused)
 		status = run_rows((struct ort_node_compute_info *)infos[0], 2);
 		assert_non_null(status);
 		assert_string_equal(status->text, "nnaccel: cannot compile 2 operations: OP_FAILED");
+		assert_int_equal(gate.freed, 1);
 		release_status(status);
 	}
 	assert_null(run_rows((struct ort_node_compute_info *)infos[0], 2));
