@@ -538,7 +538,8 @@ $(patsubst %,$(BUILD)/tests/%_test,onnxruntime onnxruntime_nodes): $(BUILD)/test
 	$(test_link) -lneuralnetworks -lnnaccel -lcmocka -lm
 $(BUILD)/tests/onnxruntime_nodes_test: $(failing)
 $(BUILD)/tests/onnxruntime_nodes_test: private ldflags += $(failing_calls)
-# The support library's test loads the library at run time.
+# The support library's test loads the library at run time, and replaces functions of libnnaccel.
+$(BUILD)/tests/support_library_test: private ldflags += -rdynamic
 $(BUILD)/tests/support_library_test: $(obj)/user/tests/support_library_test.o | $(libsl)
 	$(test_link) -lcmocka -ldl
 $(patsubst %,$(BUILD)/tests/%_test,tflite tflite_nodes): $(BUILD)/tests/%: $(obj)/user/tests/%.o $(libtflite) \

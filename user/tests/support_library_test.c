@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <float.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,6 +21,7 @@
 
 #include <cmocka.h>
 
+#include <nnaccel/nnaccel.h>
 #include <nnaccel/support_library.h>
 
 #define assert_ok(call) assert_int_equal(call, ANEURALNETWORKS_NO_ERROR)
@@ -104,6 +106,63 @@ static void test_levels(void **state)
 		assert_int_equal(pclose(child), 0);
 		assert_int_equal(atoll(answer), codes[i]);
 	}
+}
+
+/* ---- A device with two extensions, which replaces the devices of libnnaccel ---- */
+
+static const struct nn_device_extension_item items[] = {
+	{ 3, true, 8, "TENSOR" }, { 5, false, 2, "SCALAR" },
+};
+static const struct nn_device_extension extensions[] = {
+	{ .name = "com.example.first", .num_types = 1, .types = items },
+	{ .name = "com.example.second", .num_types = 2, .types = items },
+};
+static char other_device;
+
+enum nn_status nna_device_list(struct nna_device_entry *entries, size_t entry_size,
+			       uint32_t *count, struct nn_error *err)
+{
+	(void)entry_size;
+	(void)err;
+	entries[0] = (struct nna_device_entry){ "/dev/other", "other", "1", NN_DEVICE_GPU, true };
+	*count = 1;
+	return NN_OK;
+}
+
+enum nn_status nna_device_open(const char *path, struct nna_device **device, struct nn_error *err)
+{
+	(void)err;
+	assert_string_equal(path, "/dev/other");
+	*device = (struct nna_device *)&other_device;
+	return NN_OK;
+}
+
+enum nn_status nna_device_get_extensions(struct nna_device *device,
+					 const struct nn_device_extension **list, uint32_t *count,
+					 struct nn_error *err)
+{
+	(void)device;
+	(void)err;
+	*list = extensions;
+	*count = 2;
+	return NN_OK;
+}
+
+/* Of the operands' types, the device has figures for only the types 1 and 3. */
+enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_info *info,
+				   struct nn_error *err)
+{
+	(void)device;
+	(void)err;
+	*info = (struct nn_device_info){
+		.magic = NN_DEVICE_MAGIC, .size = sizeof(*info), .version = "1",
+		.type = NN_DEVICE_GPU, .feature_level = 4, .model_cache_files = 2,
+		.data_cache_files = 3, .relaxed_scalar = { 2, 12 }, .relaxed_tensor = { 3, 13 },
+		.if_performance = { 4, 14 }, .while_performance = { 5, 15 },
+	};
+	for (int i = 0; i < NN_TYPE_COUNT; i++)
+		info->operand[i] = (struct nn_performance){ i == 1 || i == 3 ? (float)i : FLT_MAX, 7 };
+	return NN_OK;
 }
 
 /* ---- Devices ---- */
@@ -193,6 +252,64 @@ static void test_devices(void **state)
 			      cpu, 0, NULL, no_type));
 	assert_true(nn->ANeuralNetworks_getDefaultLoopTimeout() <
 		    nn->ANeuralNetworks_getMaximumLoopTimeout());
+}
+
+static void note_figure(SL_ANeuralNetworksOperandPerformanceInfo info, void *sum)
+{
+	assert_true(info.performanceInfo.execTime == (float)info.operandType);
+	assert_true(info.performanceInfo.powerUsage == 7);
+	*(int *)sum = *(int *)sum * 10 + info.operandType;
+}
+
+static void note_type(SL_ANeuralNetworksExtensionOperandTypeInformation type, void *context)
+{
+	const struct nn_device_extension_item **next = context;
+
+	assert_int_equal(type.byteSize, (*next)->element_size);
+	assert_int_equal(type.type, (*next)->code);
+	assert_int_equal(type.isTensor, (*next)->is_tensor);
+	++*next;
+}
+
+static void test_other_device(void **state)
+{
+	SL_ANeuralNetworksPerformanceInfo figure;
+	uint32_t count, model_files, data_files;
+	ANeuralNetworksDevice *device;
+	const char *text;
+	int sum = 0;
+
+	(void)state;
+	assert_ok(nn->ANeuralNetworks_getDevice(0, &device));
+	assert_ok(nn->ANeuralNetworksDevice_getName(device, &text));
+	assert_string_equal(text, "other");
+	assert_ok(nn->SL_ANeuralNetworksDevice_getNumberOfCacheFilesNeeded(device, &model_files,
+									   &data_files));
+	assert_int_equal(model_files, 2);
+	assert_int_equal(data_files, 3);
+	for (int32_t kind = 0; kind < 4; kind++) {
+		assert_ok(nn->SL_ANeuralNetworksDevice_getPerformanceInfo(device, kind, &figure));
+		assert_true(figure.execTime == (float)(2 + kind));
+		assert_true(figure.powerUsage == (float)(12 + kind));
+	}
+	assert_ok(nn->SL_ANeuralNetworksDevice_forEachOperandPerformanceInfo(device, &sum,
+									     note_figure));
+	assert_int_equal(sum, 13);
+	assert_ok(nn->SL_ANeuralNetworksDevice_getVendorExtensionCount(device, &count));
+	assert_int_equal(count, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct nn_device_extension_item *next = items;
+
+		assert_ok(nn->SL_ANeuralNetworksDevice_getVendorExtensionName(device, i, &text));
+		assert_string_equal(text, extensions[i].name);
+		assert_ok(nn->SL_ANeuralNetworksDevice_forEachVendorExtensionOperandTypeInformation(
+			device, i, &next, note_type));
+		assert_int_equal(next - items, extensions[i].num_types);
+	}
+	assert_result(BAD_DATA, nn->SL_ANeuralNetworksDevice_getVendorExtensionName(device, 2, &text));
+	assert_result(BAD_DATA,
+		      nn->SL_ANeuralNetworksDevice_forEachVendorExtensionOperandTypeInformation(
+			      device, 2, NULL, no_type));
 }
 
 /* ---- Models ---- */
@@ -486,6 +603,8 @@ static void test_caching(void **state)
 				      c, closed, 1, closed, 1, token));
 	assert_result(UNEXPECTED_NULL, nn->SL_ANeuralNetworksCompilation_setCachingFromFds(
 					     c, NULL, 1, fds, 1, token));
+	assert_result(UNEXPECTED_NULL, nn->SL_ANeuralNetworksCompilation_setCachingFromFds(
+					     c, fds, 1, NULL, 1, token));
 	assert_result(UNEXPECTED_NULL, nn->SL_ANeuralNetworksCompilation_setCachingFromFds(
 					     c, fds, 1, fds, 1, NULL));
 	assert_ok(nn->ANeuralNetworksCompilation_setCaching(c, folder, token));
@@ -821,6 +940,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_layout),
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_devices),
+		cmocka_unit_test(test_other_device),
 		cmocka_unit_test(test_models),
 		cmocka_unit_test(test_executions),
 		cmocka_unit_test(test_memories),
