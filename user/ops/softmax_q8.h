@@ -6,7 +6,7 @@
 #include "ops/quant.h"
 
 struct nn_softmax_q8 {
-	/* 0x80 for int8, else 0: after XOR with `flip`, unsigned bytes have the values' order */
+	/* 0x80 for int8, else 0: after XOR with `flip`, a larger byte stands for a larger value */
 	uint8_t flip;
 	/*
 	 * The exponential of each possible difference from the maximum, as a fixed-point number

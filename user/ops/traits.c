@@ -8,8 +8,8 @@ bool nn_op_varies(const struct nn_op *op)
 }
 
 /*
- * Returns a position counted from the first input. If `place` is negative, -`place` is counted from
- * the end of the inputs.
+ * Returns the position of an input, counted from the first input. A `place` of -1 stands for the
+ * last input, -2 for the input before the last, and so on.
  */
 static uint32_t input_at(int8_t place, uint32_t num_inputs)
 {

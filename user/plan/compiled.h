@@ -44,11 +44,11 @@ struct compiled_step {
 	const struct nn_operation *operation;
 	uint32_t index;			/* number of the operation, for error messages */
 	/*
-	 * Activation that was fused into the operation, or 0 if the operation keeps the activation
-	 * of the model.
+	 * Code of an activation that compiling fused into the operation; 0 if the operation has the
+	 * activation that the model gives it.
 	 */
 	int32_t activation;
-	uint32_t activation_input;	/* position of the input that has the activation's code */
+	uint32_t activation_input;	/* position of the activation's code among the inputs */
 	uint32_t input;	/* operand that replaces the operation's input 0 */
 	uint32_t output;	/* operand that replaces the operation's output 0 */
 	/* the step never runs: another step does its work, or no step uses its result */
@@ -140,8 +140,8 @@ void compiled_fold(struct compiled *c, void *const *data, const uint32_t *produc
 
 /*
  * If a step would only copy an operand to another operand, lets the two operands share memory, and
- * drops the step. The caller must have set the kind and the constant of each place, and each
- * operand's root to the operand itself.
+ * drops the step. The caller must have set the members `kind` and `constant` of each place, and
+ * `root` to the operand itself.
  */
 void compiled_alias(struct compiled *c, uint32_t operands);
 

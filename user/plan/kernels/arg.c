@@ -118,8 +118,8 @@ static inline ALWAYS_INLINE void consider_square_f32(bool is_min, const struct a
 }
 
 /*
- * Finds the extremes of sixteen rows. If the last axis is reduced, the sixteen rows are contiguous;
- * otherwise they are adjacent columns.
+ * Finds the extremes of sixteen rows. If the last axis is reduced, each row is contiguous in
+ * memory; otherwise the rows are sixteen adjacent columns of a matrix.
  */
 static inline ALWAYS_INLINE void find_f32(bool is_min, const struct arg *a, const float *x,
 					  int32_t *out)

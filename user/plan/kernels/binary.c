@@ -18,7 +18,7 @@ struct binary {
 	enum nn_number number;
 	size_t rows;			/* product of all dimensions except the last one */
 	size_t task_rows;
-	size_t task_count;		/* elements of a task, if the output has one row */
+	size_t task_count;	/* if the output has only one row: number of elements of a task */
 	struct nn_binary_f32 f32;	/* without pointers */
 	struct nn_binary_q8 q8;
 };

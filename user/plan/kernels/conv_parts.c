@@ -74,7 +74,7 @@ struct parts {
 	 */
 	size_t filter_step;
 	size_t tap_step;
-	/* bytes that the copied windows of a block need, for the largest block */
+	/* size in bytes of the copied windows of a task; the maximum over all tasks */
 	size_t copy_size;
 	size_t result_size;
 	size_t filter_size;		/* size of the largest filters of a part */

@@ -10,7 +10,7 @@
 #endif
 
 /*
- * Number of vectors of channels for which a whole output row is computed before the next vectors.
+ * A whole output row is computed for this number of vectors of channels, then for the next vectors.
  * The weights of DEPTHWISE_BLOCKS vectors of channels fit in the first-level cache.
  */
 #define DEPTHWISE_BLOCKS 8

@@ -7,11 +7,11 @@
  * to the four channels [c + 4p, c + 4p + 4). Each channel has four bytes, one from each row of a
  * group of four input rows.
  *
- * Parameters are packed as blocks of 64 channels. A block consists of vectors with four bytes for
- * each channel, in the order of the planes: first the scales, then the taps, by column and group of
- * rows. If there are no gaps between pixels in memory, a block may begin in one pixel and end in
- * the next pixel, so a block may begin at any channel. Parameters are then packed for all blocks up
- * to the next block that begins at channel 0.
+ * Parameters are packed as blocks of 64 channels. Each parameter of a block is four vectors, one
+ * for each plane, with four bytes for each channel. The scales are followed by the taps, column by
+ * column; each column has a tap for each group of four rows. If there are no gaps between pixels in
+ * memory, a block may begin in one pixel and end in the next pixel, so a block may begin at any
+ * channel. Parameters are then packed for all blocks up to the next block that begins at channel 0.
  */
 #ifndef NN_PLAN_KERNELS_DEPTHWISE_Q8_H
 #define NN_PLAN_KERNELS_DEPTHWISE_Q8_H
@@ -32,7 +32,7 @@ struct depthwise_q8_layout {
 	size_t block_size;	/* bytes */
 	size_t packed;		/* size of all packed parameters */
 	size_t columns;		/* input columns that an output row reads, with padding */
-	/* bytes of a plane's columns whose indices are equal modulo the stride */
+	/* size in bytes of those columns of a plane whose indices are equal modulo the stride */
 	size_t phase;
 	size_t plane;		/* distance in bytes between two planes */
 	size_t group_size;

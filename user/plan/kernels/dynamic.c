@@ -34,7 +34,7 @@ struct dynamic {
 	struct nn_gemm gemm;
 	struct nn_image in;		/* input of a convolution */
 	struct nn_window window;
-	bool is_window;			/* each row of the product is a window, not one pixel */
+	bool is_window;		/* true: a row of the product is a window, not a single pixel */
 	/*
 	 * Sizes in bytes of the parts of the scratch memory; the parts have the order of these
 	 * fields.
@@ -62,8 +62,8 @@ static const struct nn_field fields[] = {
 };
 
 /*
- * Arrays behind the packed weights, with one element for each column of the product, padded to
- * whole panels.
+ * Arrays that follow the packed weights in memory. Each array has one element for each column of
+ * the product, and is padded to whole panels.
  */
 struct columns {
 	const float *scales;

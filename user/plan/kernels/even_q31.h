@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rounded upper halves of products of 32-bit numbers, for x86. The includer defines TARGET, LANES,
- * the type sums_q8, and MULTIPLY_EVEN, which computes 64-bit products of the even lanes.
+ * Multiplies vectors by a factor like nn_srdhm(), for x86. The includer defines TARGET, LANES, the
+ * type sums_q8, and MULTIPLY_EVEN, which computes 64-bit products of the even lanes.
  */
 #if !defined(LANES) || !defined(MULTIPLY_EVEN) || !defined(TARGET)
 #error "even_q31.h needs: LANES MULTIPLY_EVEN TARGET"

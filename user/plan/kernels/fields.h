@@ -46,10 +46,10 @@ struct nn_span {
 	uint8_t position;	/* position of the operand, or the number to be added to `base` */
 	uint8_t num_axes;		/* number of axes if `count` refers to no field */
 	struct nn_ref base;
-	struct nn_ref element;		/* field whose value selects a digit of `sizes` */
+	/* If `element` refers to a field, digit i of `sizes` is the element size for value i. */
+	struct nn_ref element;
 	union {
-		/* element sizes: digit i of four bits is the size for value i */
-		uint32_t sizes;
+		uint32_t sizes;		/* hexadecimal digits, each an element size in bytes */
 		uint32_t most;
 	};
 	struct nn_ref factors[NN_MAX_FACTORS + 1];

@@ -9,7 +9,7 @@ enum { X, WEIGHTS, BIAS };
 
 /* tasks per thread: more than 1, so that faster threads can run more tasks */
 #define TASKS_PER_THREAD 4
-#define ROW_TASKS 2		/* tasks per thread, if each task quantises its rows */
+#define ROW_TASKS 2	/* tasks per thread in a product whose tasks also quantise their rows */
 #define ROW_UNIT 2	/* a task that quantises rows has a multiple of ROW_UNIT rows */
 /*
  * Minimum work, about five microseconds, for which several threads are faster than one thread.

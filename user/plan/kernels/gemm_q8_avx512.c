@@ -23,7 +23,7 @@
 #define STORE_TWO q8_store_two
 #define PRODUCT nn_gemm_q8_avx512
 
-/* Number of rows that are summed at a time; lane i of the result is the sum of row i. */
+/* Number of rows that are summed at a time, as many as the result has lanes. */
 #define SUM_ROWS 16
 
 /* Number of rows whose corrections for the weights' zero point are computed at a time. */

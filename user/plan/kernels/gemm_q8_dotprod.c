@@ -20,7 +20,8 @@
 #define GROUP 4
 
 /*
- * Multiplies the group of bytes `lane` (0 to 3) of each of `rows` rows by the columns of a panel.
+ * Multiplies four bytes of each of `rows` rows by the columns of a panel. The vector x[i] has four
+ * groups of four bytes of row i; `lane` is the index of the group.
  */
 #define ADD_EIGHT(eight, lane)							\
 	do {									\

@@ -68,8 +68,8 @@ static inline ALWAYS_INLINE int32x4_t high_lanes(int32x4_t a, int32x4_t b)
 }
 
 /*
- * Multiplies the group of bytes `half` (0 or 1) of each of `pairs` pairs of rows by the columns of
- * all panels.
+ * Multiplies a group of bytes of each row, in `pairs` pairs of rows, by the columns of all panels.
+ * `half` is 0 for the first group of a row, and 1 for the second group.
  */
 static inline ALWAYS_INLINE void add_group(int pairs, int eights, bool is_signed, int half,
 					   const uint8x16_t a[2][PAIRS],

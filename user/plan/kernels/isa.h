@@ -358,9 +358,9 @@ struct nn_run;
  * An instruction set's int8 and uint8 GEMM: the layout of packed weights (pack_q8.h) and the loop.
  */
 struct nn_gemm_config {
-	/* number of columns whose groups of weights are contiguous */
+	/* number of columns of a vector of packed weights */
 	uint32_t lanes;
-	/* number of elements of the depth whose weights are adjacent for each column */
+	/* number of consecutive weights of a column that are adjacent in the packed weights */
 	uint32_t group;
 	bool pads_rows;			/* rows of a are readable up to a multiple of `group` */
 	bool widens;			/* rows of a are widened to 16 bits in scratch memory */

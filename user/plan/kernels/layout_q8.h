@@ -31,8 +31,8 @@ struct nn_q8_scale {
 };
 
 /*
- * Returns the size in bytes of the scales of a panel. Several vectors with fewer than NN_MAX_LANES
- * lanes share one struct nn_q8_scale.
+ * Returns the size in bytes of the scales of a panel. If vectors have fewer than NN_MAX_LANES
+ * lanes, several vectors share one struct nn_q8_scale.
  */
 static inline size_t nn_q8_scales_size(size_t lanes, size_t vectors)
 {
@@ -40,8 +40,8 @@ static inline size_t nn_q8_scales_size(size_t lanes, size_t vectors)
 }
 
 /*
- * Returns the scales of one vector of a panel. Several vectors with fewer than NN_MAX_LANES lanes
- * share one structure, so the returned pointer is offset to make the first lane index 0.
+ * Returns the scales of one vector of a panel. If several vectors share one struct nn_q8_scale, the
+ * returned pointer points into the structure, so that index 0 is the vector's first lane.
  */
 static inline const struct nn_q8_scale *nn_q8_scale_of(const void *panel, size_t lanes,
 						       size_t vector)
@@ -106,8 +106,8 @@ static inline size_t nn_q8_column(size_t vector, size_t lane)
 }
 
 /*
- * Stores the sums of one vector of columns, number `vector` of a panel's `vectors` vectors. `to` is
- * the address of the result for the panel's first column.
+ * Stores the sums of one vector of columns. `vector` is the index of this vector in a panel of
+ * `vectors` vectors. `to` is the address of the result for the panel's first column.
  */
 static inline __attribute__((always_inline)) void nn_q8_store_sums(int32_t *to, const void *sums,
 								   size_t lanes, size_t vector,

@@ -50,8 +50,8 @@ static uint8_t *at_place(const struct depthwise_q8_layout *l, uint8_t *packed, s
 }
 
 /*
- * Packs the weights of a channel at position `place` of the packed blocks. Returns the sum of the
- * channel's weights, with their zero point subtracted.
+ * Packs the weights of a channel at position `place` of the packed blocks. Returns the sum of all
+ * differences between a weight and the zero point.
  */
 static int32_t pack_taps(const struct nn_run *r, const struct nn_depthwise_q8 *d,
 			 const struct depthwise_q8_layout *l, size_t channel, size_t place,

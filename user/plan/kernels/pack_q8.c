@@ -9,7 +9,7 @@
 
 #define COLUMNS 4
 
-/* Weights are packed in squares of four columns by four groups; this is a square's depth. */
+/* Number of weights of a column in a square: a square has four columns and four groups of depth. */
 #define SQUARE_STEP (4 * NN_Q8_GROUP)
 
 /* Maximum number of squares for which the sum of half of a column's bytes fits in 16 bits. */
@@ -233,7 +233,7 @@ void nn_pack_fours(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, v
 typedef uint16_t eight_pairs __attribute__((vector_size(16)));
 typedef uint64_t two_rows __attribute__((vector_size(16)));
 
-/* Stores two rows of four pairs; the rows are `group` bytes apart. */
+/* Stores x as two rows, which begin `group` bytes apart and have four pairs of bytes each. */
 static inline void store_rows(uint8_t *to, size_t group, four x)
 {
 	const two_rows rows = (two_rows)x;
@@ -244,8 +244,8 @@ static inline void store_rows(uint8_t *to, size_t group, four x)
 }
 
 /*
- * mix_low() interleaves the first four pairs of two columns; mix_high() interleaves the last four
- * pairs.
+ * Interleave pairs of bytes of the columns a and b: mix_low() the first four pairs of each column,
+ * mix_high() the last four.
  */
 static inline four mix_low(four a, four b)
 {
@@ -344,7 +344,7 @@ static int32_t pack_lane(const struct nn_pack_q8 *p, size_t index, size_t group,
 {
 	const bool flips = group == NN_Q8_SIGNED_GROUP && p->x->type == NN_TENSOR_QUANT8_ASYMM;
 	const bool is_signed = flips || p->x->type != NN_TENSOR_QUANT8_ASYMM;
-	/* XOR with `flip` makes the bytes of the weights signed if the input is signed. */
+	/* XOR with `flip` makes weights signed if the input is signed, otherwise unsigned. */
 	const uint8_t flip = unsigned_flip(p) ^ (is_signed ? 0x80 : 0);
 	const int32_t zero = nn_q8_signed_zero(p->weights) + (is_signed ? 0 : 128);
 	const uint8_t *from = column(p, index);

@@ -181,8 +181,8 @@ static inline void q8_correct_rows(const struct nn_gemm_q8 *g, bool flips, const
 #define Q8_ROWS 8
 
 /*
- * The arguments for multiplying rows by one or two panels. The caller has the struct in a local
- * variable, so compilers know that stores of results do not change the arguments.
+ * The arguments for multiplying rows by one or two panels. The structure is passed by value, so
+ * that compilers know that stores of results do not change the arguments.
  */
 struct q8_panel {
 	const uint8_t *a;

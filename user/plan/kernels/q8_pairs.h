@@ -135,8 +135,9 @@ static TARGET void run_one_row(const struct nn_gemm_q8 *g, struct wide_rows a, c
 }
 
 /*
- * Returns the number of rows of the next tile. If at least three rows are left, moves *i back:
- * computing some rows twice in a full tile is faster than computing each row alone.
+ * Returns the number of rows of the next tile, which begins at row *i. If three or more rows are
+ * left, but too few for a full tile, moves *i back to fill the tile. Computing some rows twice is
+ * faster than computing each row alone.
  */
 static size_t tile_rows(size_t rows, size_t *i)
 {

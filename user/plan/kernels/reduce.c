@@ -18,7 +18,7 @@ struct reduce {
 	enum nn_reduction reduction;
 	bool is_float;
 	bool is_bool;			/* true: bytes are bools, which are true unless 0 */
-	uint8_t flip;	/* after each byte is XORed with `flip`, the result is the largest byte */
+	uint8_t flip;	/* after an XOR with `flip`, the searched extreme is the largest byte */
 	size_t outer;			/* number of rows, or number of matrices */
 	size_t count;			/* number of elements that are reduced to one */
 	size_t stride;	/* number of columns */

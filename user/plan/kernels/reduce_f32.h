@@ -36,8 +36,8 @@ static inline ALWAYS_INLINE TARGET float in_order_f32(enum nn_reduction reductio
 }
 
 /*
- * Reduces a row. The result of a row with NaN depends on the order, so a row that may contain NaN
- * is reduced again in the order of the reference kernel.
+ * Reduces a row. If the row may contain NaN, the row is reduced again in the order of the reference
+ * kernel, because the result then depends on the order.
  */
 static inline ALWAYS_INLINE TARGET float reduce_row_f32(enum nn_reduction reduction, const float *x,
 							size_t count)

@@ -20,8 +20,8 @@ struct transpose {
 	uint32_t count;			/* number of axes, at least 1 */
 	size_t dims[NN_MAX_RANK];
 	size_t steps[NN_MAX_RANK];
-	size_t strides[NN_MAX_RANK];	/* distances of the output's elements along each axis */
-	uint32_t unit;			/* the output's axis along which the input is contiguous */
+	size_t strides[NN_MAX_RANK];	/* distance of the output's elements along each axis */
+	uint32_t unit;	/* index of the axis of the output along which the input is contiguous */
 	size_t task_rows;		/* number of elements of axis 0 in a task */
 };
 

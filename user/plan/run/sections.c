@@ -38,7 +38,7 @@
  */
 #define MAX_ROUNDS 4
 
-/* A section as a model of its own, whose inputs have known shapes, and the plan of the model. */
+/* A section for one set of input shapes: the section as its own model, and the model's plan. */
 struct shaped {
 	struct nn_model model;
 	struct nn_subgraph subgraph;

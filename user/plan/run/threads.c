@@ -124,9 +124,9 @@ static void wake_some(struct job *job)
 }
 
 /*
- * Joins a job if it is open, has tasks left, and has fewer than max_users helpers; otherwise
- * returns false. A helper leaves a job only when no task is left, so at most max_users helpers ever
- * join the job.
+ * Joins a job and runs tasks of the job. Returns false if the job is not open, has no tasks left,
+ * or already has max_users helpers. A helper leaves a job only when no task is left, so at most
+ * max_users helpers ever join the job.
  */
 static bool join(struct job *job)
 {
