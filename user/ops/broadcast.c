@@ -49,8 +49,8 @@ static void add_axis(struct nn_broadcast_axes *x, uint32_t a, uint32_t b)
 }
 
 /*
- * In `steps`, replaces the flag of each axis by the operand's step along the axis in elements. The
- * flag of an axis is 1 if the operand extends along the axis, and 0 if the operand is broadcast.
+ * Computes an operand's step along each axis, in elements. Before the call, steps[i] is a flag: 1
+ * if the operand extends along axis i, and 0 if the operand is broadcast along axis i.
  */
 static void set_steps(const struct nn_broadcast_axes *x, size_t *steps)
 {

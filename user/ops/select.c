@@ -23,8 +23,8 @@ static enum nn_status infer(struct nn_run *r)
 }
 
 /*
- * Selects float or int32 elements, which have four bytes, without branches, which could be
- * mispredicted.
+ * Selects elements of four bytes, float or int32. The code has no branches, because a CPU could
+ * mispredict branches.
  */
 static void select_words(const struct nn_run *r)
 {

@@ -74,8 +74,8 @@ struct nn_field {
 		} word;
 		struct {
 			/*
-			 * set of values, one bit for each value: WHEN applies its rows for these
-			 * values, and ONLY allows these values; 0: all values except 0
+			 * Set of values, one bit for each value. WHEN applies its rows for values
+			 * in the set, and ONLY allows values in the set. 0: all values except 0.
 			 */
 			uint32_t mask;
 			/*
@@ -193,7 +193,7 @@ struct nn_field {
 /* SPAN checks that an operand has at least as many elements as the product of the given factors. */
 #define SPAN(operand, element, ...)							\
 	NN_SPAN(NN_RULE_SPAN, operand, element, NN_FACTORS(__VA_ARGS__))
-/* A SPAN of two factors: `field` of the EACH row's current element in `array`, and `factor`. */
+/* A SPAN whose factors are `factor` and the member `field` of the EACH row's current element. */
 #define SPAN_EACH(operand, element, array, field, factor)				\
 	NN_SPAN(NN_RULE_SPAN, operand, element,						\
 		.factors = { NN_REF(factor), NN_REF_EACH(array, field), { 0, 0, 0 } })

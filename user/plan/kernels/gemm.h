@@ -89,10 +89,9 @@ void nn_gemm_divide(struct nn_gemm *g, const struct nn_isa *isa, uint32_t thread
 size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa);
 
 /*
- * Packs the columns [first, first + count) of the weights. `first` must be a multiple of the
- * columns of the widest panel. The widest panel's number of columns must also divide `count`,
- * unless the packed columns include the last column. Returns false if the product does not accept
- * the bias.
+ * Packs the columns [first, first + count) of the weights. `first` must be a multiple of the number
+ * of columns of the widest panel. `count` must be such a multiple too, unless the last column of
+ * the weights is packed. Returns false if the product does not accept the bias.
  */
 bool nn_gemm_pack(const struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
 		  size_t first, size_t count, void *packed);

@@ -13,8 +13,8 @@
 /*
  * Reads the parameters that all `channels` output channels share; each accumulator sums `depth`
  * products. Returns false if the inner loops would not be exact: a factor is 1 or more, or
- * accumulators may exceed 30 bits. If the bias is not constant, not nn_q8_prepare() but
- * nn_q8_channels() checks the accumulators.
+ * accumulators may exceed 30 bits. If the bias is not constant, accumulators are checked later, by
+ * nn_q8_channels().
  */
 bool nn_q8_prepare(struct nn_run *r, uint32_t channels, uint32_t activation, size_t depth,
 		   struct nn_q8_output *out);

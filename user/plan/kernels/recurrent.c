@@ -177,9 +177,9 @@ static void run_block(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * Returns whether several threads compute a product faster than one thread. If the threads sleep,
- * because products of single steps use only one thread, only larger products are worth waking the
- * threads.
+ * Returns whether several threads compute a product faster than one thread. If products of single
+ * steps use only one thread, the other threads sleep, and only larger products are worth waking
+ * them.
  */
 static bool is_shared(const struct nn_recurrent *l, size_t rows, size_t depth)
 {

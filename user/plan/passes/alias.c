@@ -129,8 +129,8 @@ static bool split(struct compiled *c, const struct compiled_step *step)
 }
 
 /*
- * Returns whether all axes before an axis have one element; operand `scalar` has the number of the
- * axis.
+ * Returns whether all axes of an operand before a given axis have one element. The value of operand
+ * `scalar` is the number of the given axis.
  */
 static bool is_outermost(const struct compiled *c, uint32_t scalar, uint32_t operand)
 {

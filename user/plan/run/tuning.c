@@ -92,8 +92,8 @@ struct tuning *tuning_begin(struct tuning *t)
 	if (atomic_exchange(&t->busy, true))
 		return NULL;
 	/*
-	 * Another execution that cleared `busy` may have ended the tuning after this execution read
-	 * `wait`.
+	 * Read `wait` again: another execution may have ended the tuning, and cleared `busy`, after
+	 * the first time.
 	 */
 	if (!atomic_load(&t->wait))
 		return t;

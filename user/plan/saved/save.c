@@ -180,8 +180,9 @@ static bool mark_operation(struct saver *s, uint32_t k, const struct nn_operatio
 }
 
 /*
- * Repeats rounds until a round changes nothing. The number of rounds is at most one more than the
- * nesting depth of subgraphs, because subgraphs do not refer to each other in cycles.
+ * Marks operands that determine addresses or control flow, in rounds, until a round changes
+ * nothing. The number of rounds is at most one more than the nesting depth of subgraphs, because
+ * subgraphs do not refer to each other in cycles.
  */
 static void mark_determining(struct saver *s)
 {

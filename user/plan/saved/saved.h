@@ -6,14 +6,14 @@
  * Model part: struct saved_header, then a serialised plan or a model. If the plan was tuned, the
  * model part ends with a byte for each step, the chosen number of threads.
  *
- * The first of two forms of the model part has a serialised plan. The model part has a serialised
- * plan if each step has a kernel that can be saved, and if no argument may be omitted. A serialised
- * plan has all information that an execution needs, so loading compiles nothing.
+ * The model part has a serialised plan if each step has a kernel that can be saved, and if no
+ * argument may be omitted. A serialised plan has all information that an execution needs, so
+ * loading compiles nothing.
  *
- * The second form of the model part has the wire form of a model (see model/wire.h). The wire form
- * contains the values of determining constants (see ops/op.h); the values of all other constants
- * are in the model's only pool, which is the data part. Operations that depend on constants alone
- * are replaced by their results in the saved model.
+ * Otherwise, the model part has a model in its wire form (see model/wire.h). The wire form contains
+ * the values of determining constants (see ops/op.h); the values of all other constants are in the
+ * model's only pool, which is the data part. Operations that depend on constants alone are replaced
+ * by their results in the saved model.
  *
  * Data part: struct saved_stamp, the packed weights as compiling lays them out, and constants, each
  * aligned to SAVED_ALIGN. With a serialised plan, the data part has only the constants that steps
