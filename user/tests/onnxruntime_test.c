@@ -647,22 +647,81 @@ static void test_runs(void **unused)
 	value.info.dims[1] = 2;
 	run((struct ort_node_compute_info *)infos[0], &value, &context);
 	assert_non_null(last);
-	/* A run without elements succeeds if its output has no elements either. */
-	value.info.dims[0] = 0;
-	run((struct ort_node_compute_info *)infos[0], &value, &context);
-	assert_null(last);
-	assert_int_equal(context.out[0].info.rank, 2);
-	assert_int_equal(context.out[0].info.dims[0], 0);
-	assert_int_equal(context.out[0].info.dims[1], 3);
-	value.info.dims[1] = 0;
-	run((struct ort_node_compute_info *)infos[0], &value, &context);
-	assert_non_null(last);
 	value.info.dims[0] = 1;
-	value.info.dims[1] = 2;
 	run((struct ort_node_compute_info *)infos[0], &value, &context);
 	assert_null(last);
 	free(context.out[0].data);
 	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release(factory, ep);
+	unload(factory);
+}
+
+static struct ort_ep *asked_ep;
+
+/* The session that runs a part must not use the provider, even if all sessions of a program do. */
+static void ask_while_in_making(void)
+{
+	struct OrtEpGraphSupportInfo info = { .count = 0 };
+
+	assert_null(asked_ep->GetCapability((OrtEp *)asked_ep, &part, &info));
+	assert_int_equal(info.count, 0);
+}
+
+static OrtStatus *as_session(const OrtValue *in, OrtValue *out)
+{
+	static float data[] = { 8, 9 };
+
+	if (in->info.dims[1] != 3)
+		return create_status(1, "another shape");
+	*out = (OrtValue){ { ONNX_FLOAT, 2, { 1, 2 } }, data, sizeof(data) };
+	return NULL;
+}
+
+static bool has_model(const char *text)
+{
+	return memmem(played_model, played_size, text, strlen(text));
+}
+
+/* A session of ONNX Runtime computes a part that cannot be translated for the shapes of a run. */
+static void test_runs_of_runtime(void **unused)
+{
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = asked_ep = provider(factory, NULL, NULL);
+	const struct OrtGraph *graphs[] = { &part };
+	const struct OrtNode *nodes[] = { &fused };
+	struct OrtKernelContext context = { .in = { NULL } };
+	float data[] = { 1, 2, 3 }, expected[] = { 8, 9 };
+	struct OrtValue value = { { ONNX_FLOAT, 2, { 1, 3 } }, data, sizeof(data) };
+	OrtNodeComputeInfo *infos[1];
+	OrtNode *none_made[1];
+
+	(void)unused;
+	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	played_session = as_session;
+	while_in_making = ask_while_in_making;
+	for (int i = 0; i < 2; i++) {
+		run((struct ort_node_compute_info *)infos[0], &value, &context);
+		assert_null(last);
+		assert_int_equal(played_sessions, 1);
+		assert_int_equal(context.out[0].info.dims[1], 2);
+		assert_memory_equal(context.out[0].data, expected, sizeof(expected));
+	}
+	/* The model has the nodes, the constant, and the operator sets. */
+	assert_true(has_model("MatMul"));
+	assert_true(has_model("Relu"));
+	assert_true(has_model("com.microsoft"));
+	assert_non_null(memmem(played_model, played_size, weights, sizeof(weights)));
+	/* If the session fails, too, the error is the error of the translation. */
+	value.info.dims[1] = 4;
+	run((struct ort_node_compute_info *)infos[0], &value, &context);
+	assert_non_null(strstr(last->text, "MatMul"));
+	value.info.dims[1] = 2;
+	run((struct ort_node_compute_info *)infos[0], &value, &context);
+	assert_null(last);
+	played_session = NULL;
+	free(context.out[0].data);
+	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	assert_int_equal(played_sessions, 0);
 	release(factory, ep);
 	unload(factory);
 }
@@ -1739,6 +1798,7 @@ int main(void)
 		cmocka_unit_test(test_inner_graph),
 		cmocka_unit_test(test_warning),
 		cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_runs_of_runtime),
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_cpu_takes_over),

@@ -166,14 +166,14 @@ struct compiled *compiled_new(const struct graph *graph, const struct options *o
 	good = good && translate(&job) && find_outputs(&job) && find_inputs(&job);
 	for (uint32_t i = 0; good && i < c->out_count; i++)
 		made += !c->out[i].data;
-	if (good && made && devices)
+	if (good && made)
 		*result = builder_compile(&job.b, NULL, devices, options, c->in_count, job.model_in,
 					  made, job.model_out, &c->model, &c->compilation);
 	if (*result)
 		snprintf(message, size, "cannot compile %u operations: %s", job.b.operation_count,
 			 result_name(*result));
 	good = good && !*result;
-	if (good && devices)
+	if (good)
 		say(options->verbosity, 3, "compiled %u nodes as %u operations, %u inputs, %u "
 		    "outputs", graph->node_count, job.b.operation_count, c->in_count, c->out_count);
 	translation_free(job.t);

@@ -43,8 +43,7 @@ struct compiled {
  * Translates a graph for inputs of certain shapes and compiles it. `shapes` has the shape of each
  * input, followed by a second shape for each input. If the model is compiled for an input's values,
  * the dimensions of the input's second shape are these values; otherwise the second shape has rank
- * -1. `in` and `out` are the graph's values that are the inputs and outputs of a run. If `devices` is
- * NULL, only finds the shapes of the outputs, and does not compile the graph. On failure
+ * -1. `in` and `out` are the graph's values that are the inputs and outputs of a run. On failure
  * returns NULL with a message, and sets *result to the devices' ResultCode, or to NO_ERROR if the
  * devices did not cause the failure.
  */

@@ -10,6 +10,7 @@
 
 #include "partition.h"
 #include "program.h"
+#include "runtime.h"
 
 const char said_by[] = "onnxruntime: ";
 
@@ -167,6 +168,10 @@ static OrtStatus *get_capability(OrtEp *this_ep, const OrtGraph *from, OrtEpGrap
 	struct graph *graph = graph_read(ep->ort, from);
 	const bool is_in_node = graph && is_inner(ep, from, graph);
 
+	if (runtime_in_making()) {
+		graph_free(graph);
+		return NULL;
+	}
 	if (graph)
 		graph->is_inner = is_in_node;
 	if (graph && is_left(ep, graph, is_in_node)) {

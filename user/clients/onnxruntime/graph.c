@@ -76,8 +76,8 @@ static bool read_shape(const struct ort *ort, const OrtTensorTypeAndShapeInfo *i
 	return true;
 }
 
-static bool read_tensor(const struct ort *ort, const OrtValue *from, int *type,
-			struct shape *shape, const void **data, size_t *size)
+bool tensor_read(const struct ort *ort, const OrtValue *from, int *type, struct shape *shape,
+		 const void **data, size_t *size)
 {
 	OrtTensorTypeAndShapeInfo *info;
 	void *bytes;
@@ -113,7 +113,7 @@ static bool read_value(const struct ort *ort, const OrtValueInfo *info, struct v
 		return false;
 	return !ort_ok(ort, ort->ValueInfo_IsConstantInitializer(info, &is)) || !is ||
 	       !ort_ok(ort, ort->ValueInfo_GetInitializerValue(info, &constant)) || !constant ||
-	       read_tensor(ort, constant, &value->type, &value->shape, &value->data, &value->size);
+	       tensor_read(ort, constant, &value->type, &value->shape, &value->data, &value->size);
 }
 
 /*
@@ -199,6 +199,7 @@ static bool read_attribute(const struct ort *ort, const OrtOpAttr *from, struct 
 	    !ort_ok(ort, ort->OpAttr_GetType(from, &type)))
 		return false;
 	to->name = strdup(name);
+	to->kind = type;
 	if (!to->name)
 		return false;
 	switch (type) {
@@ -219,7 +220,7 @@ static bool read_attribute(const struct ort *ort, const OrtOpAttr *from, struct 
 	case ORT_ATTRIBUTE_TENSOR:
 		if (!ort_ok(ort, ort->OpAttr_GetTensorAttributeAsOrtValue(from, &to->tensor)))
 			return true;
-		return read_tensor(ort, to->tensor, &to->type, &to->shape, &to->data, &to->size);
+		return tensor_read(ort, to->tensor, &to->type, &to->shape, &to->data, &to->size);
 	default:
 		return true;
 	}
@@ -296,6 +297,28 @@ static bool read_nodes(struct graph *graph, const OrtGraph *from)
 	return good;
 }
 
+static bool read_domains(struct graph *graph, const OrtGraph *from)
+{
+	const struct ort *ort = graph->ort;
+	const char **names = NULL;
+	int64_t *versions = NULL;
+	size_t count = 0;
+	bool good = ort_ok(ort, ort->Graph_GetNumOperatorSets(from, &count)) &&
+		    (graph->domains = calloc(count + 1, sizeof(*graph->domains))) &&
+		    (names = calloc(count + 1, sizeof(*names))) &&
+		    (versions = calloc(count + 1, sizeof(*versions))) &&
+		    ort_ok(ort, ort->Graph_GetOperatorSets(from, names, versions, count));
+
+	for (size_t i = 0; good && i < count; i++) {
+		graph->domains[i] = (struct domain){ strdup(names[i]), versions[i] };
+		good = graph->domains[i].name;
+		graph->domain_count++;
+	}
+	free(names);
+	free(versions);
+	return good;
+}
+
 static void link_values(struct graph *graph)
 {
 	for (uint32_t n = 0; n < graph->node_count; n++) {
@@ -331,7 +354,7 @@ struct graph *graph_read(const struct ort *ort, const OrtGraph *from)
 		       &graph->in, &graph->in_count) ||
 	    !read_list(graph, from, (void *)ort->Graph_GetNumOutputs,
 		       (void *)ort->Graph_GetOutputs, &graph->out, &graph->out_count) ||
-	    !read_nodes(graph, from)) {
+	    !read_domains(graph, from) || !read_nodes(graph, from)) {
 		graph_free(graph);
 		return NULL;
 	}
@@ -379,6 +402,9 @@ void graph_free(struct graph *graph)
 		free(graph->values[i].name);
 		free(graph->values[i].owned);
 	}
+	for (uint32_t i = 0; i < graph->domain_count; i++)
+		free(graph->domains[i].name);
+	free(graph->domains);
 	free(graph->nodes);
 	free(graph->values);
 	free(graph->slots);

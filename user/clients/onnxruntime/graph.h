@@ -32,6 +32,7 @@ struct value {
 
 struct attribute {
 	char *name;
+	OrtOpAttrType kind;
 	int64_t *ints;			/* integers of the attribute, one or more */
 	float *floats;			/* floats of the attribute, one or more */
 	/* strings, each with a terminating 0; `count` is the total number of bytes */
@@ -55,6 +56,11 @@ struct node {
 	bool has_graphs;		/* true: the operator has subgraphs, like If */
 };
 
+struct domain {
+	char *name;
+	int64_t version;		/* of the operator set */
+};
+
 enum { NO_VALUE = UINT32_MAX };
 
 struct graph {
@@ -62,7 +68,8 @@ struct graph {
 	struct value *values;
 	struct node *nodes;
 	uint32_t *in, *out;
-	uint32_t value_count, node_count, in_count, out_count;
+	struct domain *domains;		/* the model's operator sets */
+	uint32_t value_count, node_count, in_count, out_count, domain_count;
 	uint32_t value_room;
 	bool is_inner;			/* true: the graph belongs to a node of another graph */
 	uint32_t *slots;		/* hash table of values by name, value_room * 2 slots */
@@ -74,6 +81,13 @@ void graph_free(struct graph *graph);
 
 /* Copies the constants, so that they outlive the OrtGraph. */
 bool graph_keep_constants(struct graph *graph);
+
+/*
+ * Reads a tensor of ONNX Runtime. If elements of the tensor's type have no fixed size, *data keeps its
+ * value. If the tensor has more than MAX_RANK dimensions, shape->rank becomes -1.
+ */
+bool tensor_read(const struct ort *ort, const OrtValue *from, int *type, struct shape *shape,
+		 const void **data, size_t *size);
 
 /* Returns the number of the value called `name`, or NO_VALUE. */
 uint32_t graph_find(const struct graph *graph, const char *name);

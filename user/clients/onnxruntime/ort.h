@@ -16,6 +16,7 @@ enum { ORT_VERSION = 23 };
 
 typedef struct OrtAllocator OrtAllocator;
 typedef struct OrtDataTransferImpl OrtDataTransferImpl;
+typedef struct OrtEnv OrtEnv;
 typedef struct OrtEp OrtEp;
 typedef struct OrtEpApi OrtEpApi;
 typedef struct OrtEpDevice OrtEpDevice;
@@ -34,6 +35,8 @@ typedef struct OrtNodeComputeContext OrtNodeComputeContext;
 typedef struct OrtNodeComputeInfo OrtNodeComputeInfo;
 typedef struct OrtNodeFusionOptions OrtNodeFusionOptions;
 typedef struct OrtOpAttr OrtOpAttr;
+typedef struct OrtRunOptions OrtRunOptions;
+typedef struct OrtSession OrtSession;
 typedef struct OrtSessionOptions OrtSessionOptions;
 typedef struct OrtStatus OrtStatus;
 typedef struct OrtSyncStreamImpl OrtSyncStreamImpl;
@@ -44,6 +47,13 @@ typedef struct OrtValueInfo OrtValueInfo;
 
 typedef unsigned int OrtErrorCode;
 enum { ORT_CODE_FAIL = 1, ORT_CODE_INVALID_ARGUMENT = 2, ORT_CODE_EP_FAIL = 11 };
+
+typedef unsigned int OrtLoggingLevel;
+enum { ORT_LEVEL_FATAL = 4 };
+
+/* Level ORT_OPTIMIZE_BASIC keeps the layout of images. */
+typedef unsigned int GraphOptimizationLevel;
+enum { ORT_OPTIMIZE_BASIC = 1 };
 
 typedef unsigned int OrtHardwareDeviceType;
 enum { ORT_HARDWARE_CPU, ORT_HARDWARE_GPU, ORT_HARDWARE_NPU };

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/first.h"
 #include "compiled.h"
+#include "runtime.h"
 #include "translate.h"
 
 enum { REASON = 512 };			/* maximum length of a log line */
@@ -41,6 +42,7 @@ struct program {
 	struct compiled *compiled;	/* list of compilations, last used first */
 	struct making *making;
 	pthread_cond_t made;		/* signalled after each compilation */
+	struct runtime *runtime;	/* of runs that cannot be translated, or NULL */
 	bool on_cpu;			/* true: runs use the CPU, as the devices failed */
 	uint64_t again_ns;		/* time at which to try the devices again */
 	/* length of the last pause on the CPU; 0 after a successful run on the devices */
@@ -234,6 +236,7 @@ void program_free(struct program *p)
 	}
 	pthread_cond_destroy(&p->made);
 	pthread_mutex_destroy(&p->lock);
+	runtime_free(p->runtime);
 	graph_free(p->graph);
 	free(p->in);
 	free(p->out);
@@ -608,61 +611,27 @@ static bool attempts(struct run *run)
 }
 
 /*
- * Translates the graph for the shapes of a run, with dimensions of `size` instead of 0. Returns NULL
- * if the graph cannot be translated for these shapes.
+ * Runs a part on ONNX Runtime's own CPU, because the part cannot be translated for the shapes or
+ * values of the run. Makes a session for the part at the first call.
  */
-static struct compiled *with_elements(const struct run *run, int64_t size)
+static bool run_on_runtime(struct run *run)
 {
-	const struct program *p = run->program;
-	struct shape *shapes = calloc(2 * (size_t)p->in_count + 1, sizeof(*shapes));
-	struct compiled *c;
-	char message[REASON];
-	int result;
+	static atomic_uint said;
+	struct program *p = run->program;
+	struct runtime *runtime;
 
-	if (!shapes)
-		return NULL;
-	memcpy(shapes, run->shapes, 2 * (size_t)p->in_count * sizeof(*shapes));
-	for (uint32_t i = 0; i < p->in_count; i++)
-		for (int k = 0; k < shapes[i].rank; k++)
-			if (!shapes[i].dims[k])
-				shapes[i].dims[k] = size;
-	c = compiled_new(p->graph, p->options, NULL, shapes, p->in_count, p->in, p->out_count,
-			 p->out, &result, message, sizeof(message));
-	free(shapes);
-	return c;
-}
-
-/*
- * Ends a run whose inputs have no elements, such as a batch of 0, if its outputs have no elements
- * either. Operands of the NNAPI have elements, so the outputs' dimensions are extrapolated from the
- * dimensions for inputs with 2 and 3 elements instead of 0. Returns false if an output has elements.
- */
-static bool run_without_elements(struct run *run)
-{
-	const struct ort *ort = run->program->ort;
-	struct compiled *two = with_elements(run, 2), *three = with_elements(run, 3);
-	bool good = two && three;
-
-	for (uint32_t i = 0; good && i < two->out_count; i++) {
-		struct shape shape = two->out[i].shape;
-		OrtValue *value;
-
-		for (int k = 0; k < shape.rank; k++)
-			shape.dims[k] = 3 * shape.dims[k] - 2 * three->out[i].shape.dims[k];
-		good = !shape_count(&shape) &&
-		       ort_ok(ort, ort->KernelContext_GetOutput(run->context, two->out[i].index, shape.dims,
-								(size_t)shape.rank, &value));
-	}
-	compiled_drop(two);
-	compiled_drop(three);
-	return good;
-}
-
-static bool has_elements(const struct run *run)
-{
-	for (uint32_t i = 0; i < run->program->in_count; i++)
-		if (!shape_count(&run->shapes[i]))
-			return false;
+	if (p->options->disallow_cpu)
+		return false;
+	pthread_mutex_lock(&p->lock);
+	if (!p->runtime)
+		p->runtime = runtime_new(p->graph, p->in_count, p->in, p->out_count, p->out);
+	runtime = p->runtime;
+	pthread_mutex_unlock(&p->lock);
+	if (!runtime || !runtime_run(runtime, run->context))
+		return false;
+	nna_log(first_time(&said, 0) ? NNA_LOG_NOTE : NNA_LOG_INFO,
+		"onnxruntime: ONNX Runtime's CPU computes a part of %u nodes: %s", p->graph->node_count,
+		run->message);
 	return true;
 }
 
@@ -681,7 +650,7 @@ bool program_run(struct program *p, OrtKernelContext *context, char *message, si
 		if (!good)
 			snprintf(message, size, "input %u has a wrong type or shape", i);
 	}
-	good = good && (attempts(&run) || (!has_elements(&run) && run_without_elements(&run)));
+	good = good && (attempts(&run) || run_on_runtime(&run));
 	free(run.shapes);
 	free(run.inputs);
 	return good;

@@ -22,7 +22,9 @@
 
 /* Renames the types of this project that have the names of types in ONNX Runtime's header. */
 #define OrtErrorCode our_OrtErrorCode
+#define GraphOptimizationLevel our_GraphOptimizationLevel
 #define OrtHardwareDeviceType our_OrtHardwareDeviceType
+#define OrtLoggingLevel our_OrtLoggingLevel
 #define OrtOpAttrType our_OrtOpAttrType
 #define ONNXTensorElementDataType our_ONNXTensorElementDataType
 #include "ort.h"
@@ -31,6 +33,8 @@ SAME(ORT_VERSION, ORT_API_VERSION);
 SAME(ORT_CODE_FAIL, ORT_FAIL);
 SAME(ORT_CODE_INVALID_ARGUMENT, ORT_INVALID_ARGUMENT);
 SAME(ORT_CODE_EP_FAIL, ORT_EP_FAIL);
+SAME(ORT_LEVEL_FATAL, ORT_LOGGING_LEVEL_FATAL);
+SAME(ORT_OPTIMIZE_BASIC, ORT_ENABLE_BASIC);
 SAME(ORT_HARDWARE_CPU, OrtHardwareDeviceType_CPU);
 SAME(ORT_HARDWARE_NPU, OrtHardwareDeviceType_NPU);
 SAME(ORT_ATTRIBUTE_INT, ORT_OP_ATTR_INT);
