@@ -498,6 +498,8 @@ bool onnx_set_number(int type, void *data, int64_t at, int64_t number)
 		((float *)data)[at] = (float)number;
 	else if (type == ONNX_INT64)
 		((int64_t *)data)[at] = number;
+	else if (type == ONNX_BOOL)
+		((uint8_t *)data)[at] = (uint8_t)number;
 	else
 		((int32_t *)data)[at] = (int32_t)number;
 	return type != ONNX_INT32 || number == (int32_t)number;

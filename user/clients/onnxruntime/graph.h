@@ -109,7 +109,7 @@ int32_t nnapi_type(int type);
 /* Returns an element of a tensor of int64, int32, int8 or uint8. */
 int64_t onnx_int(int type, const void *data, int64_t at);
 /*
- * Sets an element of int64, int32 or float. Returns false if the element's type cannot hold the
+ * Sets an element of int64, int32, bool or float. Returns false if the element's type cannot hold the
  * number.
  */
 bool onnx_set_number(int type, void *data, int64_t at, int64_t number);

@@ -40,6 +40,20 @@ void arithmetic_op(struct lowering *t)
 	set_out(t, 0, broadcast(t, t->code, in(t, 0), a, in(t, 1), b, &shape), &shape);
 }
 
+void comparison_op(struct lowering *t)
+{
+	const struct shape shape = broadcast_shape(t, shape_in(t, 0), shape_in(t, 1));
+
+	if (!folded_arithmetic(t, t->code, &shape))
+		binary_op(t);
+}
+
+void choice_op(struct lowering *t)
+{
+	if (!folded_choice(t))
+		where_op(t);
+}
+
 uint32_t plus_in(struct lowering *t, uint32_t x, const struct shape *shape, uint32_t index)
 {
 	const struct shape *of = shape_in(t, index), to = broadcast_shape(t, shape, of);

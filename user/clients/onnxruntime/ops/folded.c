@@ -65,7 +65,8 @@ static int64_t place(const struct shape *of, const struct shape *to, int64_t at)
 }
 
 /*
- * Computes an operation on two integers; division rounds to zero, as in ONNX. Returns false if the
+ * Computes an operation on two integers; division rounds to zero, as in ONNX. Comparisons result in
+ * 1 or 0. Returns false if the
  * result overflows or is undefined.
  */
 static bool operate(int32_t type, int64_t a, int64_t b, int64_t *result)
@@ -82,6 +83,17 @@ static bool operate(int32_t type, int64_t a, int64_t b, int64_t *result)
 			return false;
 		*result = a / b;
 		return true;
+	case NN(EQUAL):
+		*result = a == b;
+		return true;
+	case NN(LESS):
+	case NN(GREATER_EQUAL):
+		*result = (a < b) == (type == NN(LESS));
+		return true;
+	case NN(GREATER):
+	case NN(LESS_EQUAL):
+		*result = (a > b) == (type == NN(GREATER));
+		return true;
 	default:
 		return false;
 	}
@@ -93,7 +105,7 @@ bool folded_arithmetic(struct lowering *t, int32_t operation, const struct shape
 	int64_t count = shape_count(shape), x;
 	size_t size;
 	const void *a = small_data_in(t, 0, &size), *b = small_data_in(t, 1, &size);
-	int type = type_in(t, 0);
+	int type = type_in(t, 0), out = type_out(t, 0);
 	void *to;
 
 	if (!a || !b || count < 1 || count > MOST_FOLDED || type_in(t, 1) != type ||
@@ -103,9 +115,51 @@ bool folded_arithmetic(struct lowering *t, int32_t operation, const struct shape
 	for (int64_t i = 0; to && i < count; i++)
 		if (!operate(operation, onnx_int(type, a, place(as, shape, i)),
 			     onnx_int(type, b, place(bs, shape, i)), &x) ||
-		    !onnx_set_number(type, to, i, x))
+		    !onnx_set_number(out, to, i, x))
 			return false;
+	set_out_data(t, 0, out, to, shape);
+	return to;
+}
+
+bool folded_product(struct lowering *t, const struct shape *shape)
+{
+	const int type = type_in(t, 0);
+	int64_t product = 1;
+	size_t size;
+	const void *data = small_data_in(t, 0, &size);
+	void *to;
+
+	if (!data || shape_count(shape) != 1 || (type != ONNX_INT64 && type != ONNX_INT32))
+		return false;
+	for (int64_t i = 0; i < shape_count(shape_in(t, 0)); i++)
+		if (!operate(NN(MUL), product, onnx_int(type, data, i), &product))
+			return false;
+	to = builder_alloc(t->b, size);
+	if (!to || !onnx_set_number(type, to, 0, product))
+		return false;
 	set_out_data(t, 0, type, to, shape);
+	return true;
+}
+
+bool folded_choice(struct lowering *t)
+{
+	const struct shape *cs = shape_in(t, 0), *as = shape_in(t, 1), *bs = shape_in(t, 2);
+	struct shape shape = broadcast_shape(t, as, bs);
+	size_t size, bytes;
+	const uint8_t *c = small_data_in(t, 0, &bytes);
+	const char *a = small_data_in(t, 1, &size), *b = small_data_in(t, 2, &bytes);
+	int64_t count;
+	char *to;
+
+	shape = broadcast_shape(t, cs, &shape);
+	count = shape_count(&shape);
+	if (!a || !b || !c || count < 1 || count > MOST_FOLDED)
+		return false;
+	to = builder_alloc(t->b, (size_t)count * size);
+	for (int64_t i = 0; to && i < count; i++)
+		memcpy(to + (size_t)i * size, c[place(cs, &shape, i)] ? a + (size_t)place(as, &shape, i) * size :
+		       b + (size_t)place(bs, &shape, i) * size, size);
+	set_out_data(t, 0, type_in(t, 1), to, &shape);
 	return to;
 }
 

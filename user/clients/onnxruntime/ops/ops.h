@@ -75,9 +75,12 @@ const void *small_data_in(struct lowering *t, uint32_t index, size_t *size);
  */
 bool folded_picks(struct lowering *t, int axis, const int64_t *at, int64_t count,
 		  const void **data, struct shape *shape);
-/* Fold ADD, SUB, MUL or DIV of two integer constants, and a cast of an integer constant. */
+/* Fold ADD, SUB, MUL, DIV or a comparison of two integer constants, and a cast of an integer constant. */
 bool folded_arithmetic(struct lowering *t, int32_t operation, const struct shape *shape);
 bool folded_cast(struct lowering *t);
+/* Fold a product of all elements of an integer constant, and Where of three constants. */
+bool folded_product(struct lowering *t, const struct shape *shape);
+bool folded_choice(struct lowering *t);
 
 /* Computes a float GEMM, rows x inner by inner x columns; `b` is [columns, inner]. */
 uint32_t product(struct lowering *t, uint32_t a, uint32_t b, uint32_t bias, uint32_t rows,

@@ -61,6 +61,8 @@ void reduce_op(struct lowering *t)
 	if (t->refused || !read_axes(t, shape, marked))
 		return;
 	to = reduced_shape(shape, marked, attr_int(t, "keepdims", 1));
+	if (t->code == NN(REDUCE_PROD) && folded_product(t, &to))
+		return;
 	while (*step->op && !is_node(t, step->op))
 		step++;
 	if (is_quant8(t, x) && t->code != NN(REDUCE_MAX) && t->code != NN(REDUCE_MIN))
