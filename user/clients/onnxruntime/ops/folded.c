@@ -141,6 +141,23 @@ bool folded_product(struct lowering *t, const struct shape *shape)
 	return true;
 }
 
+bool folded_expand(struct lowering *t, const struct shape *shape)
+{
+	const int type = type_in(t, 0);
+	const int64_t count = shape_count(shape);
+	size_t size;
+	const char *data = small_data_in(t, 0, &size);
+	char *to;
+
+	if (!data || count < 1 || count > MOST_FOLDED || (type != ONNX_INT64 && type != ONNX_INT32))
+		return false;
+	to = builder_alloc(t->b, (size_t)count * size);
+	for (int64_t i = 0; to && i < count; i++)
+		memcpy(to + (size_t)i * size, data + (size_t)place(shape_in(t, 0), shape, i) * size, size);
+	set_out_data(t, 0, type, to, shape);
+	return to;
+}
+
 bool folded_choice(struct lowering *t)
 {
 	const struct shape *cs = shape_in(t, 0), *as = shape_in(t, 1), *bs = shape_in(t, 2);

@@ -262,6 +262,8 @@ void split_op(struct lowering *t)
 	const struct shape *shape = shape_in(t, 0);
 	int axis = axis_of(t, attr_int(t, "axis", 0), shape->rank);
 	int64_t count = 0, at = 0, size, part, *parts = ints_of(t, 1, "split", &count);
+	size_t bytes;
+	const void *data = small_data_in(t, 0, &bytes), *piece;
 	uint32_t x = in(t, 0);
 
 	if (REFUSED_IF(t, parts && count != out_count(t), "split lists %lld parts, must be %u",
@@ -270,12 +272,16 @@ void split_op(struct lowering *t)
 	size = shape->dims[axis];
 	part = (size + out_count(t) - 1) / out_count(t);
 	for (uint32_t i = 0; !t->refused && i < out_count(t); i++) {
-		struct shape to = *shape;
+		struct shape to = *shape, whole = *shape;
 
 		to.dims[axis] = parts ? parts[i] : size - at < part ? size - at : part;
 		if (to.dims[axis] <= 0 || to.dims[axis] > size - at)
 			return refuse(t, "a part is empty, or larger than the rest");
-		if (has_out(t, i))
+		piece = data;
+		if (has_out(t, i) && data &&
+		    folded_slice(t, &piece, &whole, axis, &(struct range){ at, 0, 1, to.dims[axis] }))
+			set_out_data(t, i, type_in(t, 0), piece, &to);
+		else if (has_out(t, i))
 			set_out(t, i, taken(t, x, shape, axis, at, to.dims[axis]), &to);
 		at += to.dims[axis];
 	}
@@ -455,6 +461,8 @@ void expand_op(struct lowering *t)
 	to = broadcast_shape(t, shape, &wanted);
 	if (shape_count(&to) <= 0)
 		refuse(t, "the output has no elements, or more than 2^31");
+	if (folded_expand(t, &to))
+		return;
 	m = moved_in(t);
 	m.x = expanded(t, m.x, shape, &to);
 	moved_out(t, m, &to);
