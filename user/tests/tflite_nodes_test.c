@@ -234,6 +234,71 @@ static int read_params(char *text, char *params)
 	return (int)at;
 }
 
+/* Appends a little-endian int32 to a FlexBuffer. */
+static void append_int(char *out, size_t *at, size_t number)
+{
+	const int32_t value = (int32_t)number;
+
+	memcpy(out + *at, &value, sizeof(value));
+	*at += sizeof(value);
+}
+
+/*
+ * Reads {NAME=NUMBER,NAME=NUMBER&NUMBER...} into a FlexBuffer, a map of numbers and vectors of
+ * integers. Returns the FlexBuffer's size.
+ */
+static int read_map(char *text, char *out)
+{
+	enum { INT = 1 << 2 | 2, FLOAT = 3 << 2 | 2, MAP = 9 << 2 | 2, INTS = 11 << 2 | 2 };
+	size_t at = 0, count = 0, keys, map, places[8];
+	char names[8][32], kinds[8];
+	int32_t values[8];
+
+	for (text++; *text != '}'; text += *text == ',', count++) {
+		const size_t length = strcspn(text, "=");
+
+		assert_true(count < 8 && length < sizeof(names[0]));
+		snprintf(names[count], sizeof(names[0]), "%.*s", (int)length, text);
+		text += length + 1;
+		values[count] = (int32_t)strtol(text, &text, 10);
+		kinds[count] = *text == '.' ? FLOAT : *text == '&' ? INTS : INT;
+		if (*text == '.') {
+			float fraction = (float)values[count] + strtof(text, &text);
+
+			memcpy(&values[count], &fraction, sizeof(fraction));
+		}
+		if (*text != '&')
+			continue;
+		keys = at;
+		append_int(out, &at, 0);
+		append_int(out, &at, (size_t)values[count]);
+		values[count] = (int32_t)at - 4;
+		while (*text == '&')
+			append_int(out, &at, (size_t)strtol(text + 1, &text, 10));
+		append_int(out, &keys, (at - keys) / 4 - 1);
+	}
+	for (size_t i = 0; i < count; i++) {
+		places[i] = at;
+		at += (size_t)sprintf(out + at, "%s", names[i]) + 1;
+	}
+	append_int(out, &at, count);
+	keys = at;
+	for (size_t i = 0; i < count; i++)
+		append_int(out, &at, at - places[i]);
+	append_int(out, &at, at - keys);
+	append_int(out, &at, 4);
+	append_int(out, &at, count);
+	map = at;
+	for (size_t i = 0; i < count; i++)
+		append_int(out, &at, kinds[i] == INTS ? at - (size_t)values[i] : (size_t)values[i]);
+	for (size_t i = 0; i < count; i++)
+		out[at++] = kinds[i];
+	out[at] = (char)(at - map);
+	out[at + 1] = MAP;
+	out[at + 2] = 1;
+	return (int)at + 3;
+}
+
 /*
  * Reads a node from the words OPERATOR[PARAMETERS], inputs, ">", outputs, "%", and intermediates.
  */
@@ -248,7 +313,7 @@ static void read_node(struct graph *g, char *words)
 	if (params) {
 		*params++ = '\0';
 		params[strcspn(params, "]")] = '\0';
-		size = read_params(params, (char *)w->params[w->num_nodes]);
+		size = (*params == '{' ? read_map : read_params)(params, (char *)w->params[w->num_nodes]);
 	}
 	while (code < CODES && strcmp(operators[code] ?: "", name))
 		code++;
@@ -445,7 +510,7 @@ static bool try_case(struct graph *g, enum kind kind, const char *outputs, const
 		good = g->w->num_kernels == (min_work <= atol(text)) && !is_whole;
 	else
 		good = is_whole && run(g->w) && are_expected(g, outputs);
-	if (good && kind == AS && strcmp(operations, text)) {
+	if (good && kind == AS && *text && strcmp(operations, text)) {
 		print_error("made of %s\n", operations);
 		good = false;
 	}

@@ -45,7 +45,7 @@ struct world {
 	struct tfl_node nodes[MOST];
 	struct tfl_registration registrations[MOST];
 	struct list inputs[MOST], outputs[MOST];
-	int params[MOST][16];
+	int params[MOST][64];
 	int num_nodes;
 	struct list plan;
 	struct list unread;		/* output tensors that no node reads */

@@ -106,6 +106,22 @@ uint32_t tiled(struct lowering *t, uint32_t x, const struct shape *shape, const 
 /* Emits DEPTH_TO_SPACE or SPACE_TO_DEPTH. */
 uint32_t reblocked(struct lowering *t, int32_t code, uint32_t x, const uint32_t *dims,
 		   int64_t block, bool is_nchw);
+/*
+ * For each position along one axis: the indices and weights of both neighbours, or of the nearest
+ * element.
+ */
+struct neighbours {
+	uint32_t at[2], weight[2];
+	int count;
+};
+
+/*
+ * Interpolates an image of shape `dims`, [rows, columns, channels], at `count` positions: computes
+ * the weighted sums of the positions' neighbours in rows and columns. The operand `first` has the
+ * pixel from which each position counts; NO_OPERAND if all count from pixel 0.
+ */
+uint32_t interpolated(struct lowering *t, uint32_t x, const int64_t dims[3], const struct neighbours axes[2],
+		      uint32_t first, uint32_t count);
 uint32_t resized(struct lowering *t, int32_t code, uint32_t x, const uint32_t *dims, bool is_nchw,
 		 bool align, bool half);
 

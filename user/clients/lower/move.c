@@ -279,3 +279,26 @@ uint32_t resized(struct lowering *t, int32_t code, uint32_t x, const uint32_t *d
 		    scalar_int(t, (int32_t)dims[is_nchw ? 2 : 1]), scalar_bool(t, is_nchw),
 		    scalar_bool(t, align), scalar_bool(t, half));
 }
+
+uint32_t interpolated(struct lowering *t, uint32_t x, const int64_t dims[3], const struct neighbours axes[2],
+		      uint32_t first, uint32_t count)
+{
+	const struct shape lines = { 2, { dims[0] * dims[1], dims[2] } }, to = { 2, { count, dims[2] } };
+	const struct shape one = { 2, { count, 1 } };
+	uint32_t sum = NO_OPERAND;
+
+	for (int i = 0; i < axes[0].count * axes[1].count; i++) {
+		const int row = i / axes[1].count, column = i % axes[1].count;
+		uint32_t at = with_number(t, NN(MUL), axes[0].at[row], (float)dims[1]), part;
+
+		at = arithmetic(t, NN(ADD), at, axes[1].at[column]);
+		if (first != NO_OPERAND)
+			at = arithmetic(t, NN(ADD), at, first);
+		at = view(t, cast(t, at, NN(TENSOR_INT32)), 1, &count);
+		part = arithmetic(t, NN(MUL), axes[0].weight[row], axes[1].weight[column]);
+		part = broadcast(t, NN(MUL), gathered(t, x, &lines, 0, at, count), &to, part, &one, &to);
+		sum = sum == NO_OPERAND ? part : arithmetic(t, NN(ADD), sum, part);
+		t->work += (uint64_t)shape_count(&to);
+	}
+	return sum;
+}

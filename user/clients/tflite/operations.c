@@ -19,6 +19,7 @@ struct row {
 	bool any;			/* output 0 has another type than the main input */
 	bool pair;			/* all inputs have the same type */
 	uint32_t shape_inputs;		/* set of inputs that the output's shape depends on */
+	preparation *prepare;		/* of a custom operation; see operation_prepare() */
 	/* why NNAPI cannot express the operation; NULL if NNAPI simply lacks the operation */
 	const char *why;
 };
@@ -45,6 +46,14 @@ struct row {
 #define WHY_CUSTOM "custom operations are not supported"
 #define WHY_RANDOM "NNAPI draws the same random numbers in each execution, TensorFlow Lite does not"
 
+/* Prepares an operation whose output shapes are those of the model file. */
+static int keep_shapes(struct tfl_context *context, struct tfl_node *node)
+{
+	(void)context;
+	(void)node;
+	return TFL_OK;
+}
+
 static const struct row operations[] = {
 #define EXTRA(name, op, takes, ...) [TFL_OP_##name] = { .translate = op, .types = takes, \
 							.code = -1, __VA_ARGS__ },
@@ -68,11 +77,13 @@ static const char *const names[] = {
 
 int32_t operation_code(const struct tfl_registration *r)
 {
-	const int32_t bias = TFL_OP_Convolution2DTransposeBias;
+	const int32_t first = TFL_OP_Convolution2DTransposeBias;
 
-	if (r->builtin_code == TFL_OP_CUSTOM && r->custom_name && !strcmp(r->custom_name, names[bias]))
-		return bias;
-	return r->builtin_code < bias ? r->builtin_code : -1;
+	if (r->builtin_code == TFL_OP_CUSTOM && r->custom_name)
+		for (int32_t code = first; (size_t)code < sizeof(names) / sizeof(names[0]); code++)
+			if (!strcmp(r->custom_name, names[code]))
+				return code;
+	return r->builtin_code < first ? r->builtin_code : -1;
 }
 
 const char *operation_name(int32_t code)
@@ -168,6 +179,11 @@ static void check(struct lowering *t, const struct row *op, bool with_shapes)
 const char *operation_why(int32_t code)
 {
 	return find(code)->why;
+}
+
+preparation *operation_prepare(int32_t code)
+{
+	return find(code)->prepare;
 }
 
 uint32_t operation_values(int32_t code)

@@ -61,9 +61,12 @@ enum deferral {
 enum deferral operation_deferral(const struct graph *g, int32_t code, const bool *shapes);
 
 /*
- * Computes the shape of Convolution2DTransposeBias, which TensorFlow Lite itself lacks; for
- * `prepare` of struct tfl_registration.
+ * Returns the function that computes the output shapes of a custom operation, which TensorFlow Lite
+ * itself lacks; NULL for a built-in operation. The function is for `prepare` of struct
+ * tfl_registration.
  */
+typedef int preparation(struct tfl_context *context, struct tfl_node *node);
+preparation *operation_prepare(int32_t code);
 int prepare_transpose_conv_bias(struct tfl_context *context, struct tfl_node *node);
 
 /* The translators, which are in convert/, in a file for each group of operations. */

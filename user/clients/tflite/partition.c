@@ -479,15 +479,15 @@ static int replace(struct choice *c, int partitions)
 	int status = lists[0] && lists[1] ? TFL_OK : TFL_ERROR;
 
 	/*
-	 * TensorFlow Lite lacks Convolution2DTransposeBias, so set the function that computes the
-	 * output shape.
+	 * TensorFlow Lite lacks custom operations, so set the functions that compute the output
+	 * shapes.
 	 */
 	for (int i = 0; i < c->count && status == TFL_OK; i++)
-		if (c->nodes[i].taken && c->nodes[i].code == TFL_OP_Convolution2DTransposeBias) {
+		if (c->nodes[i].taken && operation_prepare(c->nodes[i].code)) {
 			status = c->context->get_node(c->context, c->nodes[i].index, &node,
 						      &registration);
 			if (status == TFL_OK && !registration->prepare)
-				registration->prepare = prepare_transpose_conv_bias;
+				registration->prepare = operation_prepare(c->nodes[i].code);
 		}
 	if (status == TFL_OK && c->delegate->options.report)
 		report_graph(c->context, c->delegate, c->nodes, c->count, lists);

@@ -380,15 +380,6 @@ void upsample_op(struct lowering *t)
 /* ---- GridSample ---- */
 
 /*
- * For each position along one axis: the indices and weights of both neighbours, or of the nearest
- * element.
- */
-struct neighbours {
-	uint32_t at[2], weight[2];
-	int count;
-};
-
-/*
  * Reflects positions at the ends of an axis. The ends of the axis are the first and last element
  * or, without `at_elements`, half an element beyond these two elements.
  */
@@ -450,7 +441,7 @@ void grid_sample_op(struct lowering *t)
 	const char *mode = attr_string(t, "mode", "linear");
 	const char *padding = attr_string(t, "padding_mode", "zeros");
 	const bool is_nearest = !strcmp(mode, "nearest");
-	uint32_t x = float_in(t, 0), all, count, channels, sum = NO_OPERAND;
+	uint32_t x = float_in(t, 0), all, count, channels, sum;
 	struct neighbours axes[2];
 	float *first;
 
@@ -478,23 +469,8 @@ void grid_sample_op(struct lowering *t)
 		first[i] = (float)(i / (count / (uint32_t)shape->dims[0]) *
 				   (all / (uint32_t)shape->dims[0]));
 	x = view(t, transposed(t, x, 4, (int[]){ 0, 2, 3, 1 }), 2, (uint32_t[]){ all, channels });
-	for (int i = 0; i < axes[0].count * axes[1].count; i++) {
-		const int row = i / axes[1].count, column = i % axes[1].count;
-		const struct shape lines = { 2, { all, channels } }, to = { 2, { count,
-										 channels } };
-		const struct shape one = { 2, { count, 1 } };
-		uint32_t at = with_number(t, NN(MUL), axes[0].at[row], (float)shape->dims[3]), part;
-
-		at = arithmetic(t, NN(ADD), at, axes[1].at[column]);
-		at = arithmetic(t, NN(ADD), at, constant(t, at, 2, (uint32_t[]){ count, 1 },
-							 first));
-		at = view(t, cast(t, at, NN(TENSOR_INT32)), 1, &count);
-		part = arithmetic(t, NN(MUL), axes[0].weight[row], axes[1].weight[column]);
-		part = broadcast(t, NN(MUL), gathered(t, x, &lines, 0, at, count), &to, part, &one,
-				 &to);
-		sum = sum == NO_OPERAND ? part : arithmetic(t, NN(ADD), sum, part);
-		t->work += (uint64_t)count * channels;
-	}
+	sum = interpolated(t, x, (int64_t[]){ all / shape->dims[3], shape->dims[3], channels }, axes,
+			   constant(t, x, 2, (uint32_t[]){ count, 1 }, first), count);
 	sum = view(t, sum, 4, (uint32_t[]){ (uint32_t)grid->dims[0], (uint32_t)grid->dims[1],
 					    (uint32_t)grid->dims[2], channels });
 	set_out(t, 0, transposed(t, sum, 4, (int[]){ 0, 3, 1, 2 }),
