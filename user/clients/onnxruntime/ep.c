@@ -165,13 +165,13 @@ static OrtStatus *get_capability(OrtEp *this_ep, const OrtGraph *from, OrtEpGrap
 	struct ep *ep = (struct ep *)this_ep;
 	struct partitions parts = { 0 };
 	OrtStatus *status = NULL;
-	struct graph *graph = graph_read(ep->ort, from);
-	const bool is_in_node = graph && is_inner(ep, from, graph);
+	struct graph *graph;
+	bool is_in_node;
 
-	if (runtime_in_making()) {
-		graph_free(graph);
+	if (runtime_in_making())
 		return NULL;
-	}
+	graph = graph_read(ep->ort, from);
+	is_in_node = graph && is_inner(ep, from, graph);
 	if (graph)
 		graph->is_inner = is_in_node;
 	if (graph && is_left(ep, graph, is_in_node)) {
