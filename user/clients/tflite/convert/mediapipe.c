@@ -130,11 +130,6 @@ static uint32_t sum_of(struct lowering *t, uint32_t a, uint32_t b, uint32_t c, u
 	return arithmetic(t, NN(ADD), arithmetic(t, NN(MUL), a, b), arithmetic(t, NN(MUL), c, d));
 }
 
-static uint32_t negated(struct lowering *t, uint32_t x)
-{
-	return with_number(t, NN(MUL), x, -1);
-}
-
 /*
  * Computes the cosine and sine of the angle by which landmarks are rotated: a given angle minus the
  * angle of the line from one landmark to another one.
@@ -186,7 +181,7 @@ void landmarks_to_matrix_op(struct lowering *t)
 	points = gathered(t, in(t, 0), &(struct shape){ 2, { count, 3 } }, 0, points, number);
 	for (int i = 0; i < 2; i++)
 		xy[i] = column(t, points, number, i);
-	points = sum_of(t, xy[0], turn[0], negated(t, xy[1]), turn[1]);
+	points = sum_of(t, xy[0], turn[0], unary(t, NN(NEG), xy[1]), turn[1]);
 	xy[1] = sum_of(t, xy[0], turn[1], xy[1], turn[0]);
 	xy[0] = points;
 	for (int i = 0; i < 2; i++) {
@@ -203,7 +198,7 @@ void landmarks_to_matrix_op(struct lowering *t)
 		uint32_t along = turn[row], across = turn[!row], *to = &m[4 * row], moved;
 
 		if (row)
-			along = negated(t, along);
+			along = unary(t, NN(NEG), along);
 		to[0] = arithmetic(t, NN(MUL), along, scale[0]);
 		to[1] = arithmetic(t, NN(MUL), across, scale[1]);
 		to[2] = filled_like(t, along, 0);
