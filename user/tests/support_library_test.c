@@ -148,7 +148,7 @@ enum nn_status nna_device_get_extensions(struct nna_device *device,
 	return NN_OK;
 }
 
-/* Of the operands' types, the device has figures for only the types 1 and 3. */
+/* The device has figures for the operand types 1 and 3 only. */
 enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_info *info,
 				   struct nn_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a graph in a session of its own, on the provider of ONNX Runtime for the CPU, if the graph
- * cannot be translated for the shapes or values of a run.
+ * Sessions for graphs that cannot be translated for the shapes or values of a run. ONNX Runtime's
+ * own provider for the CPU computes such a session.
  */
 #ifndef NN_ORT_RUNTIME_H
 #define NN_ORT_RUNTIME_H

@@ -66,8 +66,7 @@ static int64_t place(const struct shape *of, const struct shape *to, int64_t at)
 
 /*
  * Computes an operation on two integers; division rounds to zero, as in ONNX. Comparisons result in
- * 1 or 0. Returns false if the
- * result overflows or is undefined.
+ * 1 or 0. Returns false if the result overflows or is undefined.
  */
 static bool operate(int32_t type, int64_t a, int64_t b, int64_t *result)
 {
