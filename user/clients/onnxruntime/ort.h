@@ -51,9 +51,8 @@ enum { ORT_CODE_FAIL = 1, ORT_CODE_INVALID_ARGUMENT = 2, ORT_CODE_EP_FAIL = 11 }
 typedef unsigned int OrtLoggingLevel;
 enum { ORT_LEVEL_FATAL = 4 };
 
-/* Level ORT_OPTIMIZE_BASIC keeps the layout of images. */
 typedef unsigned int GraphOptimizationLevel;
-enum { ORT_OPTIMIZE_BASIC = 1 };
+enum { ORT_OPTIMIZE_NOTHING };
 
 typedef unsigned int OrtHardwareDeviceType;
 enum { ORT_HARDWARE_CPU, ORT_HARDWARE_GPU, ORT_HARDWARE_NPU };
