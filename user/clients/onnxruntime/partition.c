@@ -3,6 +3,7 @@
  * Chooses the nodes that the device computes. Each node is translated with the shapes that ONNX
  * Runtime infers, and the device is asked about the resulting operations. Unknown dimensions are
  * replaced by two sets of numbers in turn; the translation of a node must succeed with both sets.
+ * The numbers are small, medium or large: of the size with which most nodes are claimed.
  */
 #include "partition.h"
 
@@ -22,44 +23,38 @@ struct cost {
 	uint64_t work;
 };
 
-/*
- * Rounds before LARGE replace unknown dimensions by small numbers. Rounds from LARGE on replace
- * unknown dimensions by numbers that are large enough for windows.
- */
-enum { ROUNDS = 2, LARGE = ROUNDS };
+/* ROUNDS rounds for each size of the numbers that replace unknown dimensions, from the smallest on. */
+enum { ROUNDS = 2, SIZES = 3 };
 
 /*
  * Returns a number to replace an unknown dimension. Dimensions of the same name get the same
  * number.
  */
-static int64_t trial_dimension(uint32_t symbol, uint32_t value, int dimension, bool is_large,
+static int64_t trial_dimension(uint32_t symbol, uint32_t value, int dimension, int size,
 			       int round)
 {
-	static const int64_t numbers[2][4] = { { 2, 3, 5, 7 }, { 512, 640, 768, 896 } };
+	/*
+	 * Medium numbers are large enough for most windows and small enough for most tables of
+	 * positions; large numbers are large enough for windows over sounds.
+	 */
+	static const int64_t numbers[SIZES][4] = { { 2, 3, 5, 7 }, { 64, 96, 128, 160 }, { 512, 640, 768, 896 } };
 
 	if (round % ROUNDS == 0)
-		return is_large ? numbers[1][0] : 1;
-	return numbers[is_large][(symbol ? symbol : value + (uint32_t)dimension) % 4];
+		return size ? numbers[size][0] : 1;
+	return numbers[size][(symbol ? symbol : value + (uint32_t)dimension) % 4];
 }
 
 static bool trial_shape(const struct value *value, uint32_t number, int round, struct shape *shape)
 {
-	bool is_large = round >= LARGE;
-
 	*shape = value->shape;
 	/* An input of the model that has no dimensions is a scalar. */
 	if (!value->producer && !value->is_outer && shape->rank < 0)
 		shape->rank = 0;
-	/*
-	 * Make only the last dimensions large, because they may be dimensions of images and sounds,
-	 * and the first dimension may be the batch.
-	 */
-	for (int i = shape->rank - 1; i >= 0; i--) {
-		is_large &= i && shape->dims[i] < 0;
+	/* The first dimension stays small, because it may be the batch. */
+	for (int i = 0; i < shape->rank; i++)
 		if (shape->dims[i] < 0)
-			shape->dims[i] = trial_dimension(value->symbols[i], number, i, is_large,
+			shape->dims[i] = trial_dimension(value->symbols[i], number, i, i ? round / ROUNDS : 0,
 							 round);
-	}
 	return shape->rank >= 0;
 }
 
@@ -442,24 +437,31 @@ static int64_t try_all(const struct graph *graph, const struct devices *devices,
 
 /*
  * Tries to translate all nodes with small numbers for unknown dimensions. If nodes are rejected,
- * also tries large numbers, and uses them if more nodes are claimed. Returns LARGE if large numbers
- * are used, 0 if not, and -1 if memory runs out.
+ * also tries the other sizes, and uses the size with which most nodes are claimed. Returns the first
+ * round of the size; -1 if memory runs out.
  */
 static int try_sizes(const struct graph *graph, const struct devices *devices, struct cost *costs,
 		     char **why)
 {
-	const int64_t small = try_all(graph, devices, 0, costs, why);
-	int64_t large;
+	const int sizes = has_unknown(graph) ? SIZES : 1;
+	int64_t most = -1, count = 0;
+	int best = 0, size;
 
-	if (small < 0 || small == graph->node_count || !has_unknown(graph))
-		return small < 0 ? -1 : 0;
-	large = try_all(graph, devices, LARGE, costs, why);
-	if (large < 0 || large > small)
-		return large < 0 ? -1 : LARGE;
-	return try_all(graph, devices, 0, costs, why) < 0 ? -1 : 0;
+	for (size = 0; size < sizes && count < graph->node_count; size++) {
+		count = try_all(graph, devices, size * ROUNDS, costs, why);
+		if (count < 0)
+			return -1;
+		if (count > most) {
+			most = count;
+			best = size;
+		}
+	}
+	if (best != size - 1 && try_all(graph, devices, best * ROUNDS, costs, why) < 0)
+		return -1;
+	return best * ROUNDS;
 }
 
-/* Chooses the nodes, and a depth for each. Returns LARGE, 0 or -1, like try_sizes(). */
+/* Chooses the nodes, and a depth for each. Returns a round or -1, like try_sizes(). */
 static int choose_nodes(const struct graph *graph, const struct devices *devices, struct cost *costs,
 			int32_t *depth, char **why)
 {
