@@ -64,6 +64,11 @@ static int64_t place(const struct shape *of, const struct shape *to, int64_t at)
 	return index;
 }
 
+static bool is_integer(int type)
+{
+	return type == ONNX_INT64 || type == ONNX_INT32;
+}
+
 /*
  * Computes an operation on two integers; division rounds to zero, as in ONNX. Comparisons result in
  * 1 or 0. Returns false if the result overflows or is undefined.
@@ -108,7 +113,7 @@ bool folded_arithmetic(struct lowering *t, int32_t operation, const struct shape
 	void *to;
 
 	if (!a || !b || count < 1 || count > MOST_FOLDED || type_in(t, 1) != type ||
-	    (type != ONNX_INT64 && type != ONNX_INT32))
+	    !is_integer(type))
 		return false;
 	to = builder_alloc(t->b, (size_t)count * size);
 	for (int64_t i = 0; to && i < count; i++)
@@ -128,7 +133,7 @@ bool folded_product(struct lowering *t, const struct shape *shape)
 	const void *data = small_data_in(t, 0, &size);
 	void *to;
 
-	if (!data || shape_count(shape) != 1 || (type != ONNX_INT64 && type != ONNX_INT32))
+	if (!data || shape_count(shape) != 1 || !is_integer(type))
 		return false;
 	for (int64_t i = 0; i < shape_count(shape_in(t, 0)); i++)
 		if (!operate(NN(MUL), product, onnx_int(type, data, i), &product))
@@ -142,18 +147,46 @@ bool folded_product(struct lowering *t, const struct shape *shape)
 
 bool folded_expand(struct lowering *t, const struct shape *shape)
 {
-	const int type = type_in(t, 0);
 	const int64_t count = shape_count(shape);
 	size_t size;
 	const char *data = small_data_in(t, 0, &size);
 	char *to;
 
-	if (!data || count < 1 || count > MOST_FOLDED || (type != ONNX_INT64 && type != ONNX_INT32))
+	if (!data || count < 1 || count > MOST_FOLDED || !is_integer(type_in(t, 0)))
 		return false;
 	to = builder_alloc(t->b, (size_t)count * size);
 	for (int64_t i = 0; to && i < count; i++)
 		memcpy(to + (size_t)i * size, data + (size_t)place(shape_in(t, 0), shape, i) * size, size);
-	set_out_data(t, 0, type, to, shape);
+	set_out_data(t, 0, type_in(t, 0), to, shape);
+	return to;
+}
+
+bool folded_transpose(struct lowering *t, const int *order, const struct shape *shape)
+{
+	const struct shape *from = shape_in(t, 0);
+	const int64_t count = shape_count(shape);
+	int64_t steps[MAX_RANK], step = 1;
+	size_t size;
+	const char *data = small_data_in(t, 0, &size);
+	char *to;
+
+	if (!data || !is_integer(type_in(t, 0)))
+		return false;
+	for (int i = from->rank - 1; i >= 0; i--) {
+		steps[i] = step;
+		step *= from->dims[i];
+	}
+	to = builder_alloc(t->b, (size_t)count * size);
+	for (int64_t i = 0; to && i < count; i++) {
+		int64_t at = 0, left = i;
+
+		for (int k = shape->rank - 1; k >= 0; k--) {
+			at += left % shape->dims[k] * steps[order[k]];
+			left /= shape->dims[k];
+		}
+		memcpy(to + (size_t)i * size, data + (size_t)at * size, size);
+	}
+	set_out_data(t, 0, type_in(t, 0), to, shape);
 	return to;
 }
 
@@ -189,8 +222,7 @@ bool folded_cast(struct lowering *t)
 	const void *data = small_data_in(t, 0, &size);
 	void *out;
 
-	if (!data || (from != ONNX_INT64 && from != ONNX_INT32) ||
-	    (to != ONNX_INT64 && to != ONNX_INT32 && to != ONNX_FLOAT))
+	if (!data || !is_integer(from) || (!is_integer(to) && to != ONNX_FLOAT))
 		return false;
 	out = builder_alloc(t->b, (size_t)count * sizeof(int64_t));
 	for (int64_t i = 0; out && i < count; i++)

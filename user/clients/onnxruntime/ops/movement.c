@@ -159,6 +159,8 @@ void transpose_op(struct lowering *t)
 			order[i] = axis_of(t, perm->ints[i], shape->rank);
 		to.dims[i] = shape->dims[order[i]];
 	}
+	if (folded_transpose(t, order, &to))
+		return;
 	m = moved_in(t);
 	m.x = t->refused ? NO_OPERAND : permuted(t, m.x, shape, order);
 	moved_out(t, m, &to);

@@ -78,9 +78,13 @@ bool folded_picks(struct lowering *t, int axis, const int64_t *at, int64_t count
 /* Fold ADD, SUB, MUL, DIV or a comparison of two integer constants, and a cast of an integer constant. */
 bool folded_arithmetic(struct lowering *t, int32_t operation, const struct shape *shape);
 bool folded_cast(struct lowering *t);
-/* Fold a product of all elements, or an expansion, of an integer constant, and Where of three constants. */
+/*
+ * Fold a product of all elements, an expansion or a transpose of an integer constant, and Where of
+ * three constants. Dimension i of a transpose is dimension order[i] of the constant.
+ */
 bool folded_product(struct lowering *t, const struct shape *shape);
 bool folded_expand(struct lowering *t, const struct shape *shape);
+bool folded_transpose(struct lowering *t, const int *order, const struct shape *shape);
 bool folded_choice(struct lowering *t);
 
 /* Computes a float GEMM, rows x inner by inner x columns; `b` is [columns, inner]. */
