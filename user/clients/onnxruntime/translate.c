@@ -277,15 +277,16 @@ static bool agrees(const struct shape *inferred, const struct shape *shape)
 	return true;
 }
 
+/* `least` is the least number of elements: constants may have none. */
 static struct translated *value_out(struct lowering *t, uint32_t index,
-				    const struct shape *shape)
+				    const struct shape *shape, int64_t least)
 {
 	if (t->refused || !has_out(t, index))
 		return NULL;
 	if (REFUSED_IF(t, !agrees(&value_at(t, onnx(t)->node->out[index])->shape, shape),
 		       "output %u has another shape than ONNX Runtime infers", index))
 		return NULL;
-	if (REFUSED_IF(t, shape_count(shape) <= 0, "output %u has no elements, or more than 2^31",
+	if (REFUSED_IF(t, shape_count(shape) < least, "output %u has no elements, or more than 2^31",
 		       index))
 		return NULL;
 	return &onnx(t)->values[onnx(t)->node->out[index]];
@@ -293,7 +294,7 @@ static struct translated *value_out(struct lowering *t, uint32_t index,
 
 void set_out(struct lowering *t, uint32_t index, uint32_t operand, const struct shape *shape)
 {
-	struct translated *value = value_out(t, index, shape);
+	struct translated *value = value_out(t, index, shape, 1);
 	uint32_t dims[MAX_DIMS], rank;
 	const int type = type_out(t, index);
 
@@ -327,7 +328,7 @@ void set_out(struct lowering *t, uint32_t index, uint32_t operand, const struct 
 void set_out_data(struct lowering *t, uint32_t index, int type, const void *data,
 		  const struct shape *shape)
 {
-	struct translated *value = value_out(t, index, shape);
+	struct translated *value = value_out(t, index, shape, 0);
 
 	if (!value || !data)
 		return;

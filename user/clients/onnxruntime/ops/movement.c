@@ -219,6 +219,15 @@ static bool folded_slice(struct lowering *t, const void **data, struct shape *sh
 	return at && folded_picks(t, axis, at, range->count, data, shape);
 }
 
+/* Returns whether a range has no elements, such as the dimensions of a vector behind its first one. */
+static bool is_empty(const struct range *range, int64_t size)
+{
+	const int64_t begin = range->begin < 0 ? range->begin + size : range->begin;
+	const int64_t end = range->end < 0 ? range->end + size : range->end;
+
+	return range->step > 0 && (end <= 0 || begin >= size || end <= begin);
+}
+
 void slice_op(struct lowering *t)
 {
 	const struct shape *from = shape_in(t, 0);
@@ -244,6 +253,8 @@ void slice_op(struct lowering *t)
 		struct range *range = &ranges[axis];
 
 		*range = (struct range){ begin[i], end[i], steps ? steps[i] : 1, 0 };
+		if (data && from->rank == 1 && is_empty(range, from->dims[0]))
+			return set_out_data(t, 0, type_in(t, 0), "", &(struct shape){ 1, { 0 } });
 		if (!cut_range(t, from->dims[axis], range) ||
 		    (data && !folded_slice(t, &data, &shape, axis, range)))
 			return;

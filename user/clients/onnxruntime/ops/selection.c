@@ -171,6 +171,89 @@ void gather_nd_op(struct lowering *t)
 	set_lines(t, in(t, 1), attr_int(t, "batch_dims", 0));
 }
 
+/*
+ * Sets the output to the rows of input 0, of which row to[i] is replaced by row i of input 2. The
+ * NNAPI has no such operation, so the rows are gathered from both inputs.
+ */
+static void set_scattered(struct lowering *t, int64_t rows, int64_t *to, int64_t count)
+{
+	const struct shape *shape = shape_in(t, 0);
+	const uint32_t inner = (uint32_t)(shape_count(shape) / rows);
+	const struct shape both = { 2, { rows + count, inner } };
+	uint32_t x[3] = { float_in(t, 0), float_in(t, 2) };
+	int32_t *from;
+
+	if (strcmp(attr_string(t, "reduction", "none"), "none"))
+		refuse(t, "reduction is not supported");
+	if (shape_count(shape_in(t, 2)) != count * inner || rows + count >= 1 << 24)
+		refuse(t, "the updates do not fit the indices, or exceed 2^24 rows");
+	from = t->refused ? NULL : builder_alloc(t->b, (size_t)rows * sizeof(*from));
+	if (!from)
+		return;
+	for (int32_t i = 0; i < rows; i++)
+		from[i] = i;
+	for (int64_t i = 0; i < count; i++)
+		from[to[i]] = (int32_t)(rows + i);
+	x[0] = view(t, x[0], 2, (uint32_t[]){ (uint32_t)rows, inner });
+	x[1] = view(t, x[1], 2, (uint32_t[]){ (uint32_t)count, inner });
+	x[0] = concatenated(t, x, 2, &both, 0, x[0]);
+	set_out(t, 0, gathered(t, x[0], &both, 0, vector_int(t, (uint32_t)rows, from), (uint32_t)rows), shape);
+}
+
+/* Returns an index from the start of a dimension for an index that may count from its end. */
+static int64_t index_of(struct lowering *t, int64_t index, int64_t size)
+{
+	if (index < -size || index >= size) {
+		refuse(t, "index %lld is outside of %lld elements", (long long)index, (long long)size);
+		return 0;
+	}
+	return index < 0 ? index + size : index;
+}
+
+void scatter_nd_op(struct lowering *t)
+{
+	const struct shape *shape = shape_in(t, 0), *indices = shape_in(t, 1);
+	const int64_t depth = indices->rank ? indices->dims[indices->rank - 1] : 0;
+	int64_t count, *at = ints_in(t, 1, &count), rows = 1;
+
+	if (REFUSED_IF(t, !at || depth < 1 || depth > shape->rank, "indices of %lld dimensions do not fit",
+		       (long long)depth))
+		return;
+	count /= depth;
+	for (int64_t k = 0; k < depth; k++)
+		rows *= shape->dims[k];
+	for (int64_t i = 0; i < count; i++) {
+		int64_t row = 0;
+
+		for (int64_t k = 0; k < depth; k++)
+			row = row * shape->dims[k] + index_of(t, at[i * depth + k], shape->dims[k]);
+		at[i] = row;
+	}
+	set_scattered(t, rows, at, count);
+}
+
+void scatter_elements_op(struct lowering *t)
+{
+	const struct shape *shape = shape_in(t, 0), *indices = shape_in(t, 1);
+	const int axis = axis_of(t, attr_int(t, "axis", 0), shape->rank);
+	int64_t count, *at = ints_in(t, 1, &count);
+
+	if (REFUSED_IF(t, !at || !shape->rank || shape->rank != indices->rank,
+		       "inputs of %d and %d dimensions do not fit", shape->rank, indices->rank))
+		return;
+	for (int64_t i = 0; i < count; i++) {
+		int64_t step = 1, left = i, place = 0;
+
+		for (int d = shape->rank - 1; d >= 0; d--) {
+			place += step * index_of(t, d == axis ? at[i] : left % indices->dims[d], shape->dims[d]);
+			left /= indices->dims[d];
+			step *= shape->dims[d];
+		}
+		at[i] = place;
+	}
+	set_scattered(t, shape_count(shape), at, count);
+}
+
 /* ---- constants ---- */
 
 void eye_like_op(struct lowering *t)
