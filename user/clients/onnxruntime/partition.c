@@ -44,17 +44,31 @@ static int64_t trial_dimension(uint32_t symbol, uint32_t value, int dimension, i
 	return numbers[size][(symbol ? symbol : value + (uint32_t)dimension) % 4];
 }
 
-static bool trial_shape(const struct value *value, uint32_t number, int round, struct shape *shape)
+/* Returns whether a name is the name of the first dimension of an input, which may be the batch. */
+static bool is_batch(const struct graph *graph, uint32_t symbol)
 {
+	for (uint32_t i = 0; symbol && i < graph->value_count; i++)
+		if (!graph->values[i].producer && graph->values[i].symbols[0] == symbol)
+			return true;
+	return false;
+}
+
+static bool trial_shape(const struct graph *graph, uint32_t number, int round, struct shape *shape)
+{
+	const struct value *value = &graph->values[number];
+
 	*shape = value->shape;
 	/* An input of the model that has no dimensions is a scalar. */
 	if (!value->producer && !value->is_outer && shape->rank < 0)
 		shape->rank = 0;
-	/* The first dimension stays small, because it may be the batch. */
-	for (int i = 0; i < shape->rank; i++)
+	/* The first dimension, and others of its name, stay small, because it may be the batch. */
+	for (int i = 0; i < shape->rank; i++) {
+		const bool grows = i && round >= ROUNDS && !is_batch(graph, value->symbols[i]);
+
 		if (shape->dims[i] < 0)
-			shape->dims[i] = trial_dimension(value->symbols[i], number, i, i ? round / ROUNDS : 0,
+			shape->dims[i] = trial_dimension(value->symbols[i], number, i, grows ? round / ROUNDS : 0,
 							 round);
+	}
 	return shape->rank >= 0;
 }
 
@@ -67,7 +81,7 @@ static void trial_value(struct translation *t, uint32_t number, int round)
 	struct shape shape;
 
 	if (number != NO_VALUE && !t->values[number].ready &&
-	    trial_shape(&t->graph->values[number], number, round, &shape))
+	    trial_shape(t->graph, number, round, &shape))
 		translation_input(t, number, &shape);
 }
 
@@ -310,7 +324,7 @@ static uint64_t bytes_of(const struct graph *graph, uint32_t value, int round)
 	struct shape shape;
 	int64_t count;
 
-	if (graph->values[value].data || !trial_shape(&graph->values[value], value, round, &shape))
+	if (graph->values[value].data || !trial_shape(graph, value, round, &shape))
 		return 0;
 	count = shape_count(&shape);
 	return count > 0 ? (uint64_t)count * onnx_size(graph->values[value].type) : 0;

@@ -156,6 +156,18 @@ def test_shapes(device):
         compare(content, {"x": floats(*shape)}, device)
 
 
+def test_states(device):
+    """a batch that is the first dimension of sounds and the second of states"""
+    nodes = [helper.make_node("Unsqueeze", ["x", "one"], ["u"]), helper.make_node("Conv", ["u", "w"], ["c"]),
+             helper.make_node("GlobalMaxPool", ["c"], ["g"]), helper.make_node("Squeeze", ["g", "two"], ["q"]),
+             helper.make_node("Gather", ["state", "one"], ["s"]), helper.make_node("Squeeze", ["s", "zero"], ["t"]),
+             helper.make_node("Add", ["q", "t"], ["y"])]
+    content = model(nodes, [("x", 1, ["B", "T"]), ("state", 1, [2, "B", 8])], [("y", 1, ["B", 8])],
+                    {"one": np.array([1]), "two": np.array([2]), "zero": np.array([0]), "w": floats(8, 1, 300)})
+    for batch in (1, 3):
+        compare(content, {"x": floats(batch, 400), "state": floats(2, batch, 8)}, device)
+
+
 def test_masks(device):
     """truth values are moved"""
     nodes = [helper.make_node("Less", ["x", "half"], ["m"]),
