@@ -330,12 +330,18 @@ static uint64_t bytes_of(const struct graph *graph, uint32_t value, int round)
 	return count > 0 ? (uint64_t)count * onnx_size(graph->values[value].type) : 0;
 }
 
-/* Counts the bytes that enter and leave the parts. */
+/*
+ * Counts the work of the parts, and the bytes that enter and leave them. Medium and large numbers are
+ * guesses, so bytes and work are then counted as if an unknown dimension were 1.
+ */
 static void weigh(const struct graph *graph, const struct cost *costs, const int32_t *of, int round,
-		  struct part *parts)
+		  struct part *parts, int32_t count)
 {
+	const uint64_t scale = (uint64_t)trial_dimension(0, 0, 0, round / ROUNDS, 0);
+
 	for (uint32_t i = 0; i < graph->node_count; i++) {
 		const struct node *node = &graph->nodes[i];
+		const uint64_t least = multiply_adds(graph, node);
 		struct part *part = of[i] < 0 ? NULL : &parts[of[i]];
 
 		for (uint32_t k = 0; k < node->in_count; k++) {
@@ -357,8 +363,10 @@ static void weigh(const struct graph *graph, const struct cost *costs, const int
 			continue;
 		part->nodes++;
 		part->computing += costs[i].computes;
-		part->work += costs[i].work;
+		part->work += scale == 1 || costs[i].work / scale > least ? costs[i].work / scale : least;
 	}
+	for (int32_t i = 0; i < count; i++)
+		parts[i].bytes /= scale;
 }
 
 /*
@@ -525,7 +533,7 @@ bool partition(const struct graph *graph, const struct options *options,
 		good = parts;
 	}
 	if (good) {
-		weigh(graph, costs, partitions->of, round, parts);
+		weigh(graph, costs, partitions->of, round, parts, (int32_t)partitions->count);
 		choose(graph, options, parts, partitions);
 		for (uint32_t i = 0; i < graph->node_count; i++)
 			if (costs[i].dequantises && partitions->of[i] >= 0)

@@ -23,6 +23,9 @@ bool partition(const struct graph *graph, const struct options *options,
 	       const struct devices *devices, struct partitions *partitions);
 void partitions_free(struct partitions *partitions);
 
+/* Returns the multiply-adds of a node, in which an unknown dimension counts as 1. */
+uint64_t multiply_adds(const struct graph *graph, const struct node *node);
+
 /*
  * Lists the claimed nodes in a file (see clients/report.h); after a write error the file is
  * incomplete. Appends parts to a file that already has `others` parts, and numbers the new parts

@@ -60,7 +60,7 @@ static const struct shape *shape_of(const struct graph *graph, const uint32_t *v
 	return at < count && values[at] != NO_VALUE ? &graph->values[values[at]].shape : &none;
 }
 
-static uint64_t multiply_adds(const struct graph *graph, const struct node *node)
+uint64_t multiply_adds(const struct graph *graph, const struct node *node)
 {
 	const struct shape *in = shape_of(graph, node->in, node->in_count, 0);
 	const struct shape *out = shape_of(graph, node->out, node->out_count, 0);
