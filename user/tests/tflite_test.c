@@ -824,13 +824,16 @@ static void test_usual_work(void **state)
 /* ---- Constants of a file ---- */
 
 /*
- * Tests the graph x + constant, whose constant is at an offset of a mapped file. If `is_unlinked`
- * is true, the mapped file was removed.
+ * REPLACED: the kernel shows the path of the removed file with " (deleted)" at the end, and another
+ * file has this path. CHANGED: the mapping is private and writable.
  */
-static void constant_of_file(size_t offset, size_t size, bool is_unlinked)
+enum mapped { MAPPED, UNLINKED, REPLACED, CHANGED };
+
+/* Tests the graph x + constant, whose constant is at an offset of a mapped file. */
+static void constant_of_file(size_t offset, size_t size, enum mapped how)
 {
 	const int dims[] = { (int)(size / sizeof(float)) };
-	char path[] = "/tmp/nnaccel-tflite-XXXXXX";
+	char path[] = "/tmp/nnaccel-tflite-XXXXXX", other[64];
 	struct tfl_delegate *d = delegate();
 	struct world *w = world();
 	int fd = mkstemp(path);
@@ -844,11 +847,20 @@ static void constant_of_file(size_t offset, size_t size, bool is_unlinked)
 		data[i] = (float)i;
 	munmap(data, offset + size);
 	/* The mapped model begins on the file's second page, like a model in an archive. */
-	data = mmap(NULL, offset + size - 4096, PROT_READ, MAP_SHARED, fd, 4096);
+	data = mmap(NULL, offset + size - 4096, how == CHANGED ? PROT_READ | PROT_WRITE : PROT_READ,
+		    how == CHANGED ? MAP_PRIVATE : MAP_SHARED, fd, 4096);
 	assert_ptr_not_equal(data, MAP_FAILED);
 	close(fd);
-	if (is_unlinked)
+	if (how == UNLINKED || how == REPLACED)
 		unlink(path);
+	snprintf(other, sizeof(other), "%s (deleted)", path);
+	if (how == REPLACED) {
+		fd = open(other, O_RDWR | O_CREAT, 0600);
+		assert_true(fd >= 0 && !ftruncate(fd, (off_t)(offset + size)));
+		close(fd);
+	}
+	for (size_t i = 0; i < (offset + size - 4096) / sizeof(float) && how == CHANGED; i++)
+		data[i]++;
 	for (int i = 0; i < 3; i++)
 		tensor(w, TFL_FLOAT32, 1, dims);
 	w->tensors[1].contents = (char *)data + offset - 4096;
@@ -858,12 +870,56 @@ static void constant_of_file(size_t offset, size_t size, bool is_unlinked)
 	assert_int_equal(w->num_kernels, 1);
 	nnapi.from_memory = 0;
 	run(w);
-	assert_int_equal(nnapi.from_memory, size >= 1024 && !is_unlinked);
+	assert_int_equal(nnapi.from_memory, size >= 1024 && how == MAPPED);
 	for (size_t i = 0; i < size / sizeof(float); i++)
-		assert_true(((float *)w->data[2])[i] == (float)(offset / sizeof(float) + i));
+		assert_true(((float *)w->data[2])[i] ==
+			    (float)(offset / sizeof(float) + i + (how == CHANGED)));
 	destroy(w);
 	tflite_plugin_destroy_delegate(d);
 	munmap(data, offset + size - 4096);
+	unlink(path);
+	unlink(other);
+}
+
+/*
+ * Tests the graph x + a + b, whose constants are in two mappings of a file. The delegate makes a
+ * memory of only the mapping that contains the first constant.
+ */
+static void constants_of_two_mappings(bool is_second_below)
+{
+	const int dims[] = { 256 };
+	char path[] = "/tmp/nnaccel-tflite-XXXXXX";
+	int fd = mkstemp(path);
+	struct tfl_delegate *d = delegate();
+	struct world *w = world();
+	char *maps = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	float numbers[1024];
+
+	for (int i = 0; i < 1024; i++)
+		numbers[i] = (float)i;
+	assert_int_equal(write(fd, numbers, sizeof(numbers)), sizeof(numbers));
+	for (int i = 0; i < 2; i++)
+		assert_ptr_equal(mmap(maps + 4096 * i, 4096, PROT_READ, MAP_SHARED | MAP_FIXED,
+				      fd, 0), maps + 4096 * i);
+	for (int i = 0; i < 5; i++)
+		tensor(w, TFL_FLOAT32, 1, dims);
+	for (int i = 0; i < 2; i++) {
+		w->tensors[1 + i].contents = maps + 1024 + (i == is_second_below) * 4096;
+		w->tensors[1 + i].allocation_type = TFL_READ_ONLY;
+	}
+	node(w, ADD, 0, 1, 3);
+	node(w, ADD, 3, 2, 4);
+	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
+	assert_int_equal(w->num_kernels, 1);
+	nnapi.from_memory = 0;
+	run(w);
+	assert_int_equal(nnapi.from_memory, 1);
+	for (int i = 0; i < 256; i++)
+		assert_true(((float *)w->data[4])[i] == (float)(2 * (256 + i)));
+	destroy(w);
+	tflite_plugin_destroy_delegate(d);
+	munmap(maps, 8192);
+	close(fd);
 	unlink(path);
 }
 
@@ -882,10 +938,13 @@ static void test_constants_of_file(void **state)
 
 	(void)state;
 	for (size_t size = 1020; size <= 1028; size += 4) {
-		constant_of_file(4096, size, false);
-		constant_of_file(4096 + 64, size, false);
-		constant_of_file(8192 + 1024, size, true);
+		constant_of_file(4096, size, MAPPED);
+		constant_of_file(4096 + 64, size, MAPPED);
+		for (int how = UNLINKED; how <= CHANGED; how++)
+			constant_of_file(8192 + 1024, size, how);
 	}
+	constants_of_two_mappings(false);
+	constants_of_two_mappings(true);
 	assert_int_equal(files(), before);
 }
 
