@@ -182,7 +182,7 @@ static struct {
 	bool omitted;			/* true: the second input was omitted */
 	uint32_t rank, dim;		/* rank and first dimension of the first input */
 	void *own;			/* the engine's buffer of the first argument, or NULL */
-	bool cuts;			/* set if executions truncate the memfd of the session */
+	bool cuts;			/* set if the engine truncates the memfd of the session */
 	uint32_t attribute;		/* code of the attribute of an execution, or 0 */
 	/* last execution: number of outputs, and number of time records that fit */
 	uint32_t num_outputs, room;
@@ -341,6 +341,8 @@ static enum nn_status buffer_copy_out(const struct nna_engine *engine, void *buf
 	(void)engine;
 	assert_ptr_equal(buffer, buffer_of_engine);
 	buffer_state.out++;
+	if (engine_state.cuts)
+		assert_int_equal(ftruncate(session, 0), 0);
 	for (uint64_t i = 0; i < length; i++)
 		((uint8_t *)to)[i] = (uint8_t)~((const uint8_t *)base)[i];
 	return result_of(err);
@@ -1377,6 +1379,9 @@ static void test_own_layout(void **state)
 	assert_int_equal(copy(NNACCEL_DO_COPY_IN, OTHER, 8), NNACCEL_STATUS_GENERAL_FAILURE);
 	assert_int_equal(ask(&head, grants, args, NULL), NNACCEL_STATUS_NONE);
 	assert_null(engine_state.own);
+	engine_state.cuts = true;
+	assert_int_equal(copy(NNACCEL_DO_COPY_OUT, IMAGE, 8), NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_non_null(strstr(kernel.messages[0], "is gone"));
 	buffers_free(&server.buffers);
 	assert_int_equal(buffer_state.destroyed, 2);
 	assert_true(buffers_init(&server.buffers, &server.models));
@@ -1504,6 +1509,9 @@ static enum nn_status save(const struct nna_engine *e, const void *prepared,
 	saved.saves++;
 	if (engine_state.status)
 		return result_of(err);
+	/* Without a model part, the library ignores the sizes of data parts. */
+	if (saved.is_none)
+		image->data_size[0] = sizeof(DATA_PART);
 	if (saved.is_none || (saved.better && saved.better == prepared))
 		return NN_OK;
 	if (saved.better) {
@@ -1550,6 +1558,8 @@ static enum nn_status load(const struct nna_engine *e, const struct nna_engine_p
 		memcpy(saved.model, model[i].base, model[i].size);
 		free(model[i].base);
 	}
+	if (engine_state.cuts)
+		assert_int_equal(ftruncate(session, 0), 0);
 	for (uint32_t i = 0; i < saved.num_data && data[i].base; i++) {
 		saved.loaded_data += !strcmp(data[i].base, data_parts[i]);
 		memcpy(saved.data, data[i].base, sizeof(DATA_PART));
@@ -1628,6 +1638,8 @@ static void test_saved(void **state)
 	struct nnaccel_arg parts[2] = { { .pool = 0, .offset = 8 }, { .pool = 1, .offset = 16 } };
 	const uint64_t *sizes = (const void *)kernel.payloads[0];
 	unsigned int asked = 0;
+	struct loaded_model *loaded;
+	struct message request;
 	int ends[2];
 
 	(void)state;
@@ -1681,7 +1693,12 @@ static void test_saved(void **state)
 		assert_int_equal(sizes[0], sizeof(MODEL_PART));
 		assert_int_equal(saved.ends, ++asked);
 	}
-	parts[1].length = sizeof(DATA_PART);
+	/* The client provides no memory for the data part. */
+	head.num_grants = 1;
+	parts[1] = (struct nnaccel_arg){ .flags = NNACCEL_ARG_NO_VALUE, .length = PAGE };
+	assert_int_equal(ask(&head, grants, parts, NULL), NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE);
+	head.num_grants = 2;
+	parts[1] = (struct nnaccel_arg){ .pool = 1, .offset = 16, .length = sizeof(DATA_PART) };
 	keeper_says(ends[1], CACHE_YES);
 	assert_int_equal(ask(&head, grants, parts, NULL), NNACCEL_STATUS_NONE);
 	check_request(ends[1], CACHE_STORE, MODEL_PART, sizeof(MODEL_PART));
@@ -1713,9 +1730,43 @@ static void test_saved(void **state)
 	assert_string_equal(kernel.messages[0], "it fails");
 	engine_state.status = NN_OK;
 
-	/* The client requests fewer model parts than the engine saves. */
-	head.num_inputs = 0;
+	/* A model whose data part is lost cannot be saved, and is not loaded. */
+	saved.saves = 0;
+	loaded = models_get(&server.models, 2, NULL);
+	atomic_store(&loaded->pools[0]->broken, true);
+	head.kind = NNACCEL_DO_CACHE_SAVE;
+	assert_int_equal(ask(&head, grants, parts, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_non_null(strstr(kernel.messages[0], "is gone"));
+	assert_int_equal(saved.saves, 0);
+	atomic_store(&loaded->pools[0]->broken, false);
+	models_put(&server.models, loaded, NULL);
+	head.kind = NNACCEL_DO_PREPARE_CACHED;
+	engine_state.cuts = true;
+	keeper_says(ends[1], CACHE_YES);
+	assert_int_equal(ask(&head, grants, parts, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_non_null(strstr(kernel.messages[0], "is gone"));
+	engine_state.cuts = false;
+
+	/* If the engine saves nothing, the client's memory for parts is not used. */
+	while (recv(ends[1], &request, sizeof(request), MSG_DONTWAIT) > 0)
+		;
+	saved.is_none = true;
+	head.kind = NNACCEL_DO_CACHE_SAVE;
+	head.model = 1;
+	head.max_payload = 2 * sizeof(uint64_t);
+	keeper_says(ends[1], CACHE_YES);
+	assert_int_equal(ask(&head, grants, parts, NULL), NNACCEL_STATUS_NONE);
+	assert_int_equal(sizes[0] + sizes[1], 0);
+	assert_int_equal(recv(ends[1], &request, sizeof(request), MSG_DONTWAIT), -1);
+
+	/* The client requests fewer parts than the engine saves. */
+	head.num_outputs = 0;
 	head.num_grants = 1;
+	assert_int_equal(ask(&head, grants, parts, NULL), NNACCEL_STATUS_INVALID_ARGUMENT);
+	assert_string_equal(kernel.messages[0], "1 model and 0 data cache files, the device has 1 "
+			    "and 1");
+	head.num_inputs = 0;
+	head.num_outputs = 1;
 	parts[1].pool = 0;
 	assert_int_equal(ask(&head, grants, parts + 1, NULL), NNACCEL_STATUS_INVALID_ARGUMENT);
 	assert_string_equal(kernel.messages[0], "0 model and 1 data cache files, the device has 1 "
