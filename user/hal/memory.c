@@ -187,7 +187,8 @@ static enum nn_status fail_formatted(const struct nna_device *device,
 			       (unsigned long long)format->modifier);
 	for (int i = 0; i < 4; i++) {
 		name[i] = (char)(format->fourcc >> 8 * i & 0x7f);
-		name[i] = name[i] < ' ' || name[i] == 0x7f ? '?' : name[i];
+		/* nn_fail() replaces other control characters. */
+		name[i] = name[i] ? name[i] : '?';
 	}
 	name[4] = 0;
 	return nn_fail(err, NN_GENERAL_FAILURE, "image: the format %s (0x%08x) or the kind of file "
