@@ -424,6 +424,19 @@ static void test_no_fence_info(void **state)
 	assert_string_equal(err.message, "execute: it is blue");
 	close(copy);
 	close(fence);
+
+	/* A fence whose number the client gives to another fence stands for the other execution. */
+	asked.out_status = 0;
+	copy = start(p);
+	assert_int_equal(nna_fence_get_info(device, copy, NULL, NULL, &err), NN_OK);
+	asked.out_status = NNACCEL_STATUS_GENERAL_FAILURE;
+	fence = start(p);
+	fake_find(0, copy)->fd = -1;
+	fake_find(0, fence)->fd = dup2(fence, copy);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(nna_fence_get_info(device, copy, NULL, NULL, &err), NN_GENERAL_FAILURE);
+	close(copy);
+	close(fence);
 	nna_prepared_model_free(p);
 }
 

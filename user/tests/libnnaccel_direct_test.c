@@ -158,6 +158,7 @@ static struct nna_memory *fill(uint32_t count, float from)
 
 	check(nna_memory_alloc(device, 2 * count * sizeof(*data), &m, &err));
 	data = nna_memory_map(m, &err);
+	assert_ptr_equal(nna_memory_map(m, &err), data);
 	for (uint32_t i = 0; i < count; i++)
 		data[i] = from + (float)i;
 	return m;

@@ -1077,8 +1077,10 @@ static void test_execute_refuses_arguments(void **state)
 		{ .has_no_value = true, .length = 1 },
 		{ .has_no_value = true, .rank = 1 },
 	};
-	struct nna_memory *m = alloc(100);
+	struct nna_memory *m = alloc(100), *image;
 	struct nna_prepared_model *p = prepare(m);
+	struct nna_timing timing = { 7, 7 };
+	uint32_t count = 7;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -1087,7 +1089,27 @@ static void test_execute_refuses_arguments(void **state)
 		assert_non_null(strstr(err.message, "input 0"));
 	}
 	assert_int_equal(execute(p, NULL, wrong[0], NULL), NN_INVALID_ARGUMENT);
+	assert_int_equal(nna_execute(p, &(struct nna_request){ .size = sizeof(struct nna_request),
+				     .num_inputs = 1, .inputs = wrong }, NULL,
+				     NNA_SIZED(nna_results, .num_shapes = &count, .timing = &timing),
+				     &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(count, 0);
+	assert_true(timing.on_device_us == NNA_TIME_NONE && timing.in_driver_us == NNA_TIME_NONE);
 	assert_int_equal(kernel.execute.size, 0);
+	/* An image is used as a whole. */
+	assert_int_equal(nna_memory_import_formatted(device, 0, PROT_READ, NNA_SIZED(nna_format,
+			 .fourcc = 1, .width = 4, .height = 4, .stride = 4), &image, &err), NN_OK);
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct nna_argument output = { .offset = i == 0, .length = i == 1 };
+
+		err.message[0] = 0;
+		assert_int_equal(nna_execute(p, &(struct nna_request){
+			.size = sizeof(struct nna_request), .num_outputs = 1, .outputs = &output,
+			.num_memories = 1, .memories = &image }, NULL, NULL, &err),
+			i < 2 ? NN_INVALID_ARGUMENT : NN_OK);
+		assert_int_equal(!strstr(err.message, "output 0 is an image"), i == 2);
+	}
+	nna_memory_free(image);
 	nna_prepared_model_free(p);
 	nna_memory_free(m);
 }
@@ -1144,8 +1166,8 @@ static void test_execute_distrusts_shapes(void **state)
 				     .num_shapes = &count), &err), NN_GENERAL_FAILURE);
 	assert_int_equal(count, 0);
 	kernel.num_shapes = 0;
-	assert_int_equal(nna_execute(p, &r, NULL, NNA_SIZED(nna_results, .shapes = &shape,
-				     .num_shapes = &count), &err), NN_GENERAL_FAILURE);
+	assert_int_equal(nna_execute(p, &r, NULL, NNA_SIZED(nna_results, .num_shapes = &count),
+				     &err), NN_GENERAL_FAILURE);
 	assert_int_equal(count, 0);
 	nna_prepared_model_free(p);
 	nna_memory_free(m);
