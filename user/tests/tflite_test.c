@@ -954,7 +954,8 @@ static void test_report(void **state)
 	char path[64], text[512] = "";
 	char *names[] = { "device", "report" }, *values[] = { "nnapi-reference", path };
 	int fd = memfd_create("report", MFD_CLOEXEC);
-	struct world *w = sum_and_product();
+	/* Two subgraphs of a model, or two models. */
+	struct world *w = sum_and_product(), *other = sum_and_product();
 	struct tfl_delegate *d;
 
 	(void)state;
@@ -967,8 +968,14 @@ static void test_report(void **state)
 	/* The imitated TensorFlow Lite counts the sum and the product as outputs of the part. */
 	assert_string_equal(text, "device\tnnapi-reference\nnode\t0\tADD\t-\t0\t-\n"
 			    "node\t0\tMUL\t-\t0\t-\npart\t0\t48\t48\t0\n");
+	assert_int_equal(d->prepare(&other->context, d), TFL_OK);
+	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+	assert_string_equal(text, "device\tnnapi-reference\nnode\t0\tADD\t-\t0\t-\n"
+			    "node\t0\tMUL\t-\t0\t-\npart\t0\t48\t48\t0\n"
+			    "node\t1\tADD\t-\t0\t-\nnode\t1\tMUL\t-\t0\t-\npart\t1\t48\t48\t0\n");
 	close(fd);
 	destroy(w);
+	destroy(other);
 	tflite_plugin_destroy_delegate(d);
 }
 

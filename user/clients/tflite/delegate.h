@@ -27,10 +27,13 @@ struct delegate {
 	/* NNAPI chooses devices, and replaces failed devices by its CPU device */
 	bool all_devices;
 
-	/* protects the buffers, which several interpreters may use */
+	/* protects the fields below, which several interpreters may use */
 	pthread_mutex_t lock;
 	struct buffer *buffers;		/* by handle */
 	int num_buffers;
+	/* the graph whose nodes are first in the report; and the number of parts in the report */
+	const struct tfl_context *reported;
+	int reported_parts;
 };
 
 /*

@@ -128,27 +128,38 @@ static int find_parts(struct tfl_context *context, FILE *file, int first, struct
 	return num;
 }
 
-void report_graph(struct tfl_context *context, const struct delegate *delegate, struct candidate *nodes,
+void report_graph(struct tfl_context *context, struct delegate *delegate, struct candidate *nodes,
 		  int count, struct tfl_ints *const lists[2])
 {
 	char names[256];
+	bool is_first;
 	FILE *file;
+	int first;
 
 	devices_names(&delegate->devices, names, sizeof(names));
-	file = report_open(delegate->options.report, names);
+	pthread_mutex_lock(&delegate->lock);
+	is_first = !delegate->reported || delegate->reported == context;
+	first = is_first ? 0 : delegate->reported_parts;
+	file = is_first ? report_open(delegate->options.report, names) : fopen(delegate->options.report, "ae");
 	if (!file) {
+		pthread_mutex_unlock(&delegate->lock);
 		say(0, 0, "option report: %s cannot be written", delegate->options.report);
 		return;
 	}
 	for (int i = 0; i < count; i++)
 		nodes[i].part = -1;
-	find_parts(context, file, find_parts(context, file, 0, nodes, count, lists[0]), nodes, count, lists[1]);
+	delegate->reported_parts = first + find_parts(context, file, first, nodes, count, lists[0]);
+	delegate->reported_parts += find_parts(context, file, delegate->reported_parts, nodes, count, lists[1]);
 	for (struct candidate *n = nodes; n < nodes + count; n++) {
 		const struct tfl_tensor *out = tensor_of(context, n->node->outputs, 0);
 
 		report_node(file, n->part, operation_name(n->code), out ? out->name : NULL,
 			    multiply_adds(context, n), why_of(n));
 	}
-	find_parts(context, file, find_parts(context, file, 0, NULL, 0, lists[0]), NULL, 0, lists[1]);
+	first += find_parts(context, file, first, NULL, 0, lists[0]);
+	find_parts(context, file, first, NULL, 0, lists[1]);
 	fclose(file);
+	if (is_first)
+		delegate->reported = context;
+	pthread_mutex_unlock(&delegate->lock);
 }
