@@ -161,11 +161,11 @@ uint32_t from_start(struct lowering *t, uint32_t at, int64_t size);
 void set_one_hot(struct lowering *t, uint32_t at, int64_t axis, int64_t depth, uint32_t like,
 		 float on, float off);
 /*
- * Sets output 0 to the slices of input 0 at the indices `at`, which have the shape of input 1.
- * Inputs 0 and 1 share the first `batch` axes. The last axis of `at` has an index for each of the
+ * Sets output 0 to the slices of input 0 at the indices `at`, which have the shape `places`. Input 0
+ * and the indices share the first `batch` axes. The last axis of `at` has an index for each of the
  * axes of input 0 that follow the batch axes.
  */
-void set_lines(struct lowering *t, uint32_t at, int64_t batch);
+void set_lines(struct lowering *t, uint32_t at, const struct shape *places, int64_t batch);
 /*
  * Returns cumulative sums along an axis: each element plus all elements before the element or, with
  * `is_ahead`, after the element. With `is_exclusive`, a sum does not contain the element itself.

@@ -34,6 +34,29 @@ static uint32_t permuted_by_one(struct lowering *t, uint32_t x, int rank, int *p
 	return x;
 }
 
+/* Transposes integers, which TRANSPOSE does not support. */
+static uint32_t permuted_integers(struct lowering *t, uint32_t x, const struct shape *shape, const int *order)
+{
+	const int64_t all = shape_count(shape);
+	const uint32_t count = (uint32_t)all;
+	int32_t *from;
+
+	if (REFUSED_IF(t, all < 0 || all > 1 << 20, "%lld integers, must be at most 2^20", (long long)all))
+		return NO_OPERAND;
+	from = builder_alloc(t->b, count * sizeof(*from));
+	for (uint32_t i = 0; from && i < count; i++) {
+		int64_t steps[MAX_RANK], step = 1, rest = i;
+
+		for (int d = shape->rank; d--; step *= shape->dims[d])
+			steps[d] = step;
+		from[i] = 0;
+		for (int d = shape->rank; d--; rest /= shape->dims[order[d]])
+			from[i] += (int32_t)(rest % shape->dims[order[d]] * steps[order[d]]);
+	}
+	return from ? gathered(t, x, &(struct shape){ 1, { all } }, 0, vector_int(t, count, from), count) :
+		      NO_OPERAND;
+}
+
 /* Merges dimensions of x that stay adjacent, drops dimensions of size 1, and then transposes x. */
 uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, const int *order)
 {
@@ -46,6 +69,8 @@ uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, con
 		seen |= 1u << order[i];
 	if (REFUSED_IF(t, seen != (1u << shape->rank) - 1, "an axis is listed twice"))
 		return NO_OPERAND;
+	if (is_type(t, x, NN(TENSOR_INT32)))
+		return permuted_integers(t, x, shape, order);
 	/* Number the groups of merged dimensions in the order of the result. */
 	for (int i = 0; i < shape->rank; i++) {
 		int d = order[i];

@@ -170,9 +170,9 @@ void set_one_hot(struct lowering *t, uint32_t at, int64_t axis, int64_t depth, u
 }
 
 /* Combines the indices on several axes into one index. */
-void set_lines(struct lowering *t, uint32_t at, int64_t batch)
+void set_lines(struct lowering *t, uint32_t at, const struct shape *places, int64_t batch)
 {
-	const struct shape *shape = shape_in(t, 0), *places = shape_in(t, 1);
+	const struct shape *shape = shape_in(t, 0);
 	const int64_t all = shape_count(shape);
 	const int64_t depth = places->rank ? places->dims[places->rank - 1] : 0;
 	uint32_t sum = NO_OPERAND, rows, batches = 1;

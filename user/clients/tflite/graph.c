@@ -462,6 +462,8 @@ void set_out(struct lowering *t, uint32_t i, uint32_t x, const struct shape *sha
 				      tensor_type_name(out->type));
 		x = EMIT(t, NN(QUANTIZE), out_like(t, i), x);
 	}
+	if (out->type == TFL_BOOL && is_type(t, x, NN(TENSOR_FLOAT32)))
+		x = float_as_bool(t, x);
 	if (!is_type(t, x, type.type))
 		return refuse(t, "output %u is of %s, but computed as %s", i,
 			      tensor_type_name(out->type), nnapi_type_name(operand_of(t, x)->type));

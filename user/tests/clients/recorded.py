@@ -30,7 +30,7 @@ def numbers(name, letter, count, how):
 
 def shown(value):
     if isinstance(value, int) or getattr(value, "dtype", None) is not None and value.dtype.kind in "iu":
-        return str(value)
+        return str(int(value))
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e6 else f"{float(value):.6g}"
 
 

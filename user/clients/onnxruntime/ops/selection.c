@@ -168,7 +168,7 @@ void gather_elements_op(struct lowering *t)
 
 void gather_nd_op(struct lowering *t)
 {
-	set_lines(t, in(t, 1), attr_int(t, "batch_dims", 0));
+	set_lines(t, in(t, 1), shape_in(t, 1), attr_int(t, "batch_dims", 0));
 }
 
 /*

@@ -13,6 +13,14 @@ void reshape_op(struct lowering *t)
 	set(t, 0, in(t, 0));
 }
 
+/* Returns an input whose elements the node moves: bools as numbers, because NNAPI does not move bools. */
+static uint32_t moved_in(struct lowering *t, uint32_t i)
+{
+	const uint32_t x = in(t, i);
+
+	return is_type(t, x, NN(TENSOR_BOOL8)) ? bool_as_float(t, x) : x;
+}
+
 void transpose_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
@@ -22,7 +30,7 @@ void transpose_op(struct lowering *t)
 	for (int i = 0; axes && i < shape->rank; i++)
 		order[i] = axis_of(t, axes[i], shape->rank);
 	if (!t->refused)
-		set(t, 0, permuted(t, in(t, 0), shape, order));
+		set(t, 0, permuted(t, moved_in(t, 0), shape, order));
 }
 
 /* Translates CONCATENATION; TensorFlow Lite converts inputs to another scale only for uint8. */
@@ -127,7 +135,7 @@ void slice_op(struct lowering *t)
 			return refuse(t, "the slice exceeds the input");
 		ranges[i] = (struct range){ begin[i], begin[i] + out.dims[i], 1, out.dims[i] };
 	}
-	set(t, 0, ranged(t, in(t, 0), shape, ranges));
+	set(t, 0, ranged(t, moved_in(t, 0), shape, ranges));
 }
 
 /*
@@ -191,7 +199,7 @@ void strided_slice_op(struct lowering *t)
 	for (int i = 0; i < shape->rank && !t->refused; i++)
 		cut_range(t, shape->dims[i], &ranges[i]);
 	if (!t->refused)
-		set(t, 0, ranged(t, in(t, 0), shape, ranges));
+		set(t, 0, ranged(t, moved_in(t, 0), shape, ranges));
 }
 
 /*
@@ -209,7 +217,7 @@ void broadcast_to_op(struct lowering *t)
 	both = broadcast_shape(t, shape, &to);
 	if (both.rank != to.rank || shape_count(&both) != shape_count(&to))
 		return refuse(t, "the input does not fit the output's %d dimensions", to.rank);
-	set(t, 0, expanded(t, in(t, t->code == NN(FILL)), shape, &to));
+	set(t, 0, expanded(t, moved_in(t, t->code == NN(FILL)), shape, &to));
 }
 
 /* Translates SHAPE to a constant, because a partition is compiled again if shapes change. */
@@ -296,19 +304,25 @@ void gather_op(struct lowering *t)
 	const struct tfl_gather *p = params(t);
 	const struct shape *shape = shape_in(t, 0);
 	const int axis = axis_of(t, p->axis, shape->rank);
+	struct shape places = *shape_in(t, 1);
+	const int batch = p->batch_dims < 0 ? p->batch_dims + places.rank : p->batch_dims;
 	uint32_t count;
 
-	if (p->batch_dims)
-		return refuse(t, "batch dimensions are not supported");
+	if (batch) {
+		if (batch != axis || places.rank == MAX_RANK)
+			return refuse(t, "%d batch dimensions before axis %d are not supported", batch, axis);
+		places.dims[places.rank++] = 1;
+		return set_lines(t, index_in(t, 1), &places, batch);
+	}
 	count = (uint32_t)tensor_count(tensor_in(t, 1));
 	if (!t->refused)
-		set(t, 0, gathered(t, in(t, 0), shape, axis, view(t, index_in(t, 1), 1, &count),
+		set(t, 0, gathered(t, moved_in(t, 0), shape, axis, view(t, index_in(t, 1), 1, &count),
 				   count));
 }
 
 void gather_nd_op(struct lowering *t)
 {
-	set_lines(t, index_in(t, 1), 0);
+	set_lines(t, index_in(t, 1), shape_in(t, 1), 0);
 }
 
 void embedding_lookup_op(struct lowering *t)
@@ -466,7 +480,7 @@ void reverse_op(struct lowering *t)
 	const int at = axis_in(t, 1, shape->rank);
 
 	if (!t->refused)
-		set(t, 0, reversed(t, in(t, 0), shape, at));
+		set(t, 0, reversed(t, moved_in(t, 0), shape, at));
 }
 
 /*

@@ -555,7 +555,7 @@ for kind in ALL:
             case(f"resize_nearest {t} {size[0]}x{size[1]} {align}{half}",
                  moved("RESIZE_NEAREST_NEIGHBOR", kind, (1, 4, 5, 3), out, [(size, None)],
                        align, half), quanta=0)
-case("transpose int32", moved("TRANSPOSE", INT32, (2, 3), (3, 2), [((1, 0), None)]), left="int32")
+case("transpose int32", moved("TRANSPOSE", INT32, (2, 3), (3, 2), [((1, 0), None)]))
 case("pad int32", moved("PAD", INT32, (2, 3), (2, 4), [((0, 0, 0, 1), [2, 2])]), left="int32")
 
 
