@@ -824,6 +824,8 @@ static void test_tokens(void **unused)
 		{ "x:i2,3 y:i2,3 | Add-14 x y > z", "z:i2,3 0", PLAIN },
 		{ "x:f2,3 y=f2,3 | Add-14 x y > z", "z:f2,3 0", PLAIN },
 		{ "x:f2,3 w=f2,3 | Add-14 x w > z", "z:f2,3 0", PLAIN },
+		{ "x:f2,3 y:f2,3 | Sub-14 x y > a | Mul-14 a x > z", "a:f2,3; z:f2,3 0", PLAIN },
+		{ "x:f2,3 y:f2,3 | Sub-14 x y > a | Mul-14 a y > z", "a:f2,3; z:f2,3 0", PLAIN },
 		{ "x:f2,3 | Relu-14 x > a | Abs-13 a > b", "a:f2,3 0; b:f2,3 0", PLAIN },
 		{ "x:f2,3 | Relu-14 x > a* | Abs-13 a > b", "a:f2,3 0; b:f2,3 0", PLAIN },
 		{ "x:f2,3 | Relu-14 x > a* | Abs-13 a > b", "b:f2,3 0; a:f2,3 0", PLAIN },
