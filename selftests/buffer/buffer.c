@@ -61,11 +61,7 @@ static uint32_t allocate(struct served *s, uint32_t model, uint64_t capacity)
 
 FIXTURE_SETUP(buffers)
 {
-	int broker = broker_open();
-
-	ASSERT_GE(broker, 0);
-	close(broker);
-	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_TRUE(idle_summary(&self->before));
 	ASSERT_EQ(served_open(&self->s), 0);
 	self->pool = pool_alloc(self->s.fd, PAGE);
 	self->model = prepare(&self->s, self->pool);

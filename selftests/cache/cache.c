@@ -18,11 +18,7 @@ FIXTURE(cache) {
 
 FIXTURE_SETUP(cache)
 {
-	int broker = broker_open();
-
-	ASSERT_GE(broker, 0);
-	close(broker);
-	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_TRUE(idle_summary(&self->before));
 	ASSERT_EQ(served_open(&self->s), 0);
 	self->model_pool = pool_alloc(self->s.fd, LENGTH);
 	self->data_pool = pool_alloc(self->s.fd, DATA);

@@ -33,11 +33,7 @@ FIXTURE(formats) {
 
 FIXTURE_SETUP(formats)
 {
-	int broker = broker_open();
-
-	ASSERT_GE(broker, 0);
-	close(broker);
-	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_TRUE(idle_summary(&self->before));
 	ASSERT_EQ(served_open(&self->s), 0);
 	self->own = pool_alloc(self->s.fd, LENGTH);
 	self->buffer = pool_export(self->s.fd, self->own);

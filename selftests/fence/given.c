@@ -27,15 +27,11 @@ FIXTURE(given) {
 
 FIXTURE_SETUP(given)
 {
-	int broker = broker_open();
-
-	ASSERT_GE(broker, 0);
-	close(broker);
+	ASSERT_TRUE(idle_summary(&self->before));
 	ASSERT_TRUE(exporter_open(&self->exporter, 0));
 	ASSERT_EQ(ioctl(self->exporter.fd, EXPORTER_FENCE, 1), 0);
 	self->hardware = buffer_fence(self->exporter.buffer);
 	ASSERT_GE(self->hardware, 0);
-	ASSERT_TRUE(summary_read(&self->before));
 	ASSERT_EQ(served_open_as(&self->s, NNACCEL_ATTACH_DEVICES | NNACCEL_ATTACH_FENCES), 0);
 	self->pool = pool_alloc(self->s.fd, LENGTH);
 	self->model = served_prepare(&self->s, self->pool);

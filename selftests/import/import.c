@@ -26,11 +26,8 @@ FIXTURE(imports) {
 FIXTURE_SETUP(imports)
 {
 	struct nnaccel_prepare prepare;
-	int broker = broker_open();
 
-	ASSERT_GE(broker, 0);
-	close(broker);
-	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_TRUE(idle_summary(&self->before));
 	ASSERT_EQ(served_open(&self->s), 0);
 	self->output = pool_alloc(self->s.fd, LENGTH);
 	prepare_init(&prepare, self->output, 1);

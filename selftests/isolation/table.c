@@ -352,11 +352,7 @@ static const struct {
 
 FIXTURE_SETUP(table)
 {
-	int broker = broker_open();
-
-	ASSERT_GE(broker, 0);
-	close(broker);
-	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_TRUE(idle_summary(&self->before));
 	self->alice = (struct owner){
 		.burst = -1,
 		.s = { .broker = -1, .fd = -1, .session = -1 },

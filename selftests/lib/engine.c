@@ -20,6 +20,16 @@ int broker_open(void)
 	return broker;
 }
 
+bool idle_summary(struct summary *summary)
+{
+	int broker = broker_open();
+
+	if (broker < 0)
+		return false;
+	close(broker);
+	return summary_read(summary);
+}
+
 int broker_register_with(int broker, const char *name, uint32_t flags, uint32_t *device)
 {
 	struct nnaccel_engine_register arg = {

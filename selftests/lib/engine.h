@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "summary.h"
+
 #define ENGINE_NODE	"/dev/nnaccel-engine"
 
 /* The name of nnacceld's engine, under which the tests' engine gets nnacceld's device, DEVICE. */
@@ -23,6 +25,9 @@
  * broker_open() - Stops nnacceld and registers ENGINE_NAME; returns an fd, or -1 and errno.
  */
 int broker_open(void);
+
+/** idle_summary() - Stops nnacceld and reads the module's counters; false: failed. */
+bool idle_summary(struct summary *summary);
 
 /** broker_register() - Registers an engine; @device may be NULL. */
 int broker_register(int broker, const char *name, uint32_t *device);

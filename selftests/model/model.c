@@ -19,11 +19,7 @@ FIXTURE(models) {
 
 FIXTURE_SETUP(models)
 {
-	int broker = broker_open();
-
-	ASSERT_GE(broker, 0);
-	close(broker);
-	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_TRUE(idle_summary(&self->before));
 	ASSERT_EQ(served_open(&self->s), 0);
 	self->wire = pool_alloc(self->s.fd, LENGTH);
 	self->constants[0] = pool_alloc(self->s.fd, 2 * PAGE);

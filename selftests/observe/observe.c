@@ -27,11 +27,7 @@ FIXTURE(observe) {
 
 FIXTURE_SETUP(observe)
 {
-	int broker = broker_open();
-
-	ASSERT_GE(broker, 0);
-	close(broker);
-	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_TRUE(idle_summary(&self->before));
 	ASSERT_EQ(served_open(&self->s), 0);
 	self->pool = pool_alloc(self->s.fd, PAGE);
 	self->model = served_prepare(&self->s, self->pool);

@@ -518,11 +518,8 @@ TEST(one_buffer)
 	long long end = seconds_now() + (wish ? atoll(wish) : 0);
 	unsigned long calls = 0, rounds = 0;
 	struct summary before;
-	int broker = broker_open();
 
-	ASSERT_GE(broker, 0);
-	close(broker);
-	ASSERT_TRUE(summary_read(&before));
+	ASSERT_TRUE(idle_summary(&before));
 	/* Each round closes a context while calls of several threads are in flight. */
 	do {
 		struct contestant contestants[BUFFER_THREADS];
@@ -572,11 +569,8 @@ TEST(one_buffer)
 TEST(closed_files)
 {
 	struct summary before;
-	int broker = broker_open();
 
-	ASSERT_GE(broker, 0);
-	close(broker);
-	ASSERT_TRUE(summary_read(&before));
+	ASSERT_TRUE(idle_summary(&before));
 	for (int round = 0; round < how_often(200, 10); round++) {
 		struct execution e;
 		struct served s;

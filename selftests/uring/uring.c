@@ -71,11 +71,7 @@ FIXTURE(uring) {
 
 FIXTURE_SETUP(uring)
 {
-	int broker = broker_open();
-
-	ASSERT_GE(broker, 0);
-	close(broker);
-	ASSERT_TRUE(summary_read(&self->before));
+	ASSERT_TRUE(idle_summary(&self->before));
 	ASSERT_EQ(served_open(&self->s), 0);
 	self->pool = pool_alloc(self->s.fd, LENGTH);
 	self->model = served_prepare(&self->s, self->pool);
