@@ -27,6 +27,7 @@
 #include "kit/api/engine.h"
 #include "kit/api/files.h"
 #include "kit/api/log.h"
+#include "kit/api/running.h"
 #include "kit/broker/contexts.h"
 #include "kit/broker/node.h"
 #include "kit/broker/spawn.h"
@@ -830,6 +831,33 @@ static void test_pack(void **state)
 	assert_int_not_equal(nna_engine_unpack("no model", 8, &model, &err), NN_OK);
 }
 
+/* At most 65,535 executions run at once, and an ended execution's handle can be used again. */
+static void test_running(void **state)
+{
+	enum { MOST = 65535 };
+	struct running *r = calloc(MOST + 1, sizeof(*r));
+	struct nna_engine_execution *handle;
+	struct nn_error err;
+
+	(void)state;
+	assert_non_null(r);
+	for (int i = 0; i < MOST; i++)
+		assert_int_equal(running_begin(&r[i], &err), NN_OK);
+	assert_int_equal(running_begin(&r[MOST], &err), NN_RESOURCE_EXHAUSTED_TRANSIENT);
+	assert_string_equal(err.message, "65535 executions run in this process, the limit");
+	handle = r[1].execution;
+	for (int i = 0; i < MOST; i++)
+		assert_int_equal(running_end(&r[i], NN_OK, &err), NN_OK);
+	for (int i = 0; i < MOST; i++)
+		assert_int_equal(running_begin(&r[i], &err), NN_OK);
+	assert_int_equal(running_begin(&r[MOST], &err), NN_RESOURCE_EXHAUSTED_TRANSIENT);
+	/* The handle of an execution that has ended finds no other execution. */
+	assert_int_equal(nna_engine_end(handle, NN_OK, NULL, &err), NN_INVALID_ARGUMENT);
+	for (int i = 0; i < MOST; i++)
+		assert_int_equal(running_end(&r[i], NN_OK, &err), NN_OK);
+	free(r);
+}
+
 #define TEST(name) cmocka_unit_test_setup(test_##name, set_up)
 
 int main(void)
@@ -847,6 +875,7 @@ int main(void)
 		TEST(worker_options),
 		TEST(raised_files),
 		cmocka_unit_test(test_extensions),
+		cmocka_unit_test(test_running),
 		heap_unit_test(test_pack),
 	};
 
