@@ -25,7 +25,7 @@ FIXTURE(fail_nth) {
 	char data[MAX_PAGE + 1];
 	int buffer;
 	int file;
-	/* The fields from `queued` on are state for the tested calls of broker and worker. */
+	/* The fields from `queued` on hold state that tested calls of broker and worker need. */
 	bool queued;
 	bool fetched;
 	int other;

@@ -195,8 +195,8 @@ TEST_F(given, fences_of_memory)
 	ASSERT_GE(file, 0);
 	ASSERT_EQ(fetch(self, 0), 0);
 	/*
-	 * The memory's fence is attached for the input and for the output, because both are in the
-	 * same pool.
+	 * The worker gets the memory's fence twice, because both the input and the output are in
+	 * this memory.
 	 */
 	ASSERT_GT(self->cmd.head.num_fences, 1);
 	for (uint32_t i = 0; i < self->cmd.head.num_fences; i++) {

@@ -81,7 +81,7 @@ static void test_costs(void **state)
 	 */
 	costs.notice = 2;
 	assert_true(schedule_run(&shared, 1, 8, &costs) == 3 + 2 + 10 + 2);
-	/* The threads take the numbers of their tasks one after another, for `take` ns each. */
+	/* The threads take task numbers one after another; taking a number lasts `take` ns. */
 	costs = (struct schedule_costs){ .take = 1, .spin = MANY, .fan_out = 256 };
 	assert_true(schedule_run(&shared, 1, 8, &costs) == 8 + 10);
 	assert_true(schedule_run(&(struct schedule_step){ none, 64 }, 1, 64, &costs) == 64);

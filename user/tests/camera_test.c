@@ -38,7 +38,9 @@ static bool has_ink(uint32_t digit, uint32_t x, uint32_t y)
 	       (s & 0x10 && x == 1 && y > 7) || (s & 0x20 && x == 6 && y > 7);
 }
 
-/* Makes a frame of noise with a number in grey on a background of another grey. */
+/*
+ * Makes a frame of noise that shows a number: grey digits on a background of another shade of grey.
+ */
 static void draw(uint32_t number, uint8_t ink, uint8_t paper)
 {
 	uint32_t noise = number * 2654435761u;

@@ -51,12 +51,15 @@
 static char spin[] = SPIN "=1";
 
 /*
- * Indices of bytes in a session's memfd: a worker has attached, the context has ended, and how the
- * worker ends.
+ * Indices in a session's memfd of three bytes: whether a worker has attached, whether the context
+ * has ended, and how the worker ends.
  */
 enum { HAS, GONE, HOW };
 
-/* Values of byte HOW: the worker ends together with its context, never by itself, or at once. */
+/*
+ * Values of byte HOW: the worker ends when its context ends, the worker never ends by itself, or
+ * the worker ends at once.
+ */
 #define WITH_CONTEXT 'w'
 #define NEVER 'n'
 #define AT_ONCE 'c'
@@ -685,7 +688,10 @@ static void test_idle_is_dead(void **state)
 
 	(void)state;
 	options.idle = 2;
-	/* The broker watches the node, the signals and three files of the first worker before. */
+	/*
+	 * File 6 is the last file of the first worker: before it, the broker watches the node, the
+	 * signals and three other files.
+	 */
 	kernel.unnoticed = 6;
 	start_broker();
 	await_logged(": ready", 2);

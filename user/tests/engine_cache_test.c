@@ -253,8 +253,8 @@ static void test_cleared_by_another(void **state)
 	for (uint32_t i = 0; i < CACHE_INDEX_PER_TOKEN; i++)
 		store(other, 1, 1, 100 + i);
 	/*
-	 * The index looks for changes of its file once a second; until then it still answers with
-	 * the hash that `other` has removed.
+	 * The index looks for changes of its file once a second; until then, queries still find the
+	 * hash that the second index has replaced.
 	 */
 	while (knows(index, 1, 1, 1))
 		usleep(50000);

@@ -442,8 +442,8 @@ static void test_faults(void **state)
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
 		fail_next(faults[i].file, faults[i].error, 1);
 		/*
-		 * Let the first open() of each file except memory.max succeed. By this open(), the
-		 * engine writes a limit of the parent folder.
+		 * Let the first open() of each file except memory.max succeed. With the first
+		 * open() of the file, the engine writes a limit of the parent folder.
 		 */
 		kernel.works_before = strcmp(faults[i].file, "memory.max") != 0;
 		snprintf(name, sizeof(name), "svc/idle/worker-%u", cgroup.serial);

@@ -25,7 +25,7 @@
 #define PAGE 4096
 #define BURST 3
 #define CAPACITY 16
-#define LARGE (1 << 20)	/* capacity for which calloc() maps each array */
+#define LARGE (1 << 20)	/* capacity so large that calloc() maps each array */
 #define RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
 #define MAX_SYNCS 16
 

@@ -282,8 +282,8 @@ static void test_found(void **state)
 }
 
 /*
- * Memory of a freed grant is unmapped when its last user has released the mapping. If the engine
- * has received the mapping, the engine is notified.
+ * Memory of a freed grant is unmapped when its last user has released the mapping. The engine is
+ * notified of the unmapping only if it has received the mapping.
  */
 static void test_forgotten(void **state)
 {

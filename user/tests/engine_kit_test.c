@@ -625,7 +625,7 @@ static void test_refusals(void **state)
 			    "2 context 1 of process 44, uid 6: refused: too many workers\n");
 	/*
 	 * The broker refuses two more contexts of user 6, which have already ended (ENOENT). The
-	 * log does not name these contexts.
+	 * log names neither context.
 	 */
 	logged[0] = '\0';
 	kernel.error = ENOENT;

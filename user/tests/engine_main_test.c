@@ -30,7 +30,7 @@ static struct {
 	char name[32], version[NNACCEL_MAX_VERSION], engine[WORKER_IDENTITY], folder[64];
 	struct engine_options options;
 	struct cgroup_options cgroup;
-	bool has_files;			/* whether the files 0 to 2 are open */
+	bool has_files;			/* whether the file descriptors 0 to 2 are open */
 } given;
 
 int __wrap_broker_run(struct engine_options *options);
@@ -233,7 +233,9 @@ static void test_user_names(void **state)
 	assert_true(count || geteuid());
 }
 
-/* main() opens those of the files 0 to 2 that are closed, and no other file. */
+/*
+ * main() opens those of the file descriptors 0 to 2 that are closed, and leaves no other file open.
+ */
 static void test_standard_files(void **state)
 {
 	int saved[3], files;

@@ -698,7 +698,7 @@ static void test_own_evicted(void **state)
 	assert_int_equal(get(1, 5), 1);
 }
 
-/* Puts 30 entries with three keys, whose bytes follow from `contents`. */
+/* Puts 30 entries under three keys in turn; `contents` and the key determine an entry's bytes. */
 static bool put_often(uint32_t contents)
 {
 	bool put_all = true;
@@ -748,8 +748,8 @@ static void test_own_of_two_processes(void **state)
 }
 
 /*
- * A query does not find an entry while the entry is being stored. If the engine restarts at that
- * time, the index has no row for the entry.
+ * A query does not find an entry while the entry is being stored. If the engine restarts while an
+ * entry is being stored, the index has no row for the entry.
  */
 static void test_interrupted(void **state)
 {

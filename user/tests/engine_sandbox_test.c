@@ -380,7 +380,7 @@ static void test_refuses_what_is_no_session(void **state)
 
 /*
  * A worker ends if the file that the broker passes is not a session. The worker only calls an ioctl
- * of sessions on such a file, and does not read from the file.
+ * of sessions on the passed file, and does not read from the file.
  */
 static void test_refuses_a_foreign_file(void **state)
 {

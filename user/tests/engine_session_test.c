@@ -28,7 +28,7 @@
 #define PAGE 4096
 #define PAGES 4
 
-/* Numbers of a grant, two bursts and a slot in messages on the session's memory socket. */
+/* Numbers by which messages on the session's memory socket name a grant, two bursts and a slot. */
 enum { GRANT = 7, BURST = 5, OTHER_BURST, SLOT = 3 };
 
 static int files, fence_status, session, commands, memory;
@@ -44,8 +44,8 @@ int ioctl(int file, unsigned long request, ...)
 	va_end(args);
 	assert_true(request == SYNC_IOC_FILE_INFO);
 	/*
-	 * The caller must not request information about single fences, so that a kernel writes only
-	 * to *info.
+	 * The caller must not ask for an array with information about single fences, because a
+	 * kernel would write to this array.
 	 */
 	assert_true(!info->num_fences && !info->sync_fence_info && !info->flags && !info->pad);
 	info->status = fence_status;

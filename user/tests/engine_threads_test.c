@@ -94,7 +94,7 @@ static int refuse(int error)
 }
 
 /*
- * If no command waits, sleeps, because the engine's threads then poll the session's file, and a
+ * If no command waits, sleeps before returning: the engine's threads poll the session's file, and a
  * memfd is always readable.
  */
 static int fetch(void *buffer, uint32_t room, uint32_t *size)
@@ -1231,7 +1231,7 @@ static uint32_t num_deferred;
 
 /*
  * Waits until the engine has deferred the execution of the last command; `before` is the execution
- * before.
+ * that the engine got before.
  */
 static void await_deferral(const struct nna_engine_execution *before)
 {
@@ -1545,8 +1545,8 @@ static void test_forget_hangs(void **state)
 }
 
 /*
- * The library answers an overdue execution although the engine hangs in forget_region(), even if
- * only this execution uses its memory.
+ * If the engine hangs in forget_region(), the library still answers an overdue execution, even if
+ * no other execution uses the memory of this execution.
  */
 static void test_overdue_forget_hangs(void **state)
 {

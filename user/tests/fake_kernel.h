@@ -567,8 +567,8 @@ __attribute__((visibility("default"))) int open(const char *path, int flags, ...
 	va_end(args);
 	fd = (int)syscall(SYS_openat, AT_FDCWD, is_fake ? "/dev/null" : path, flags, mode);
 	/*
-	 * If an earlier context had the same file descriptor, free its submissions, because it has
-	 * ended.
+	 * If a closed context had the same file descriptor, frees the submissions of the closed
+	 * context.
 	 */
 	for (uint32_t i = 0; is_fake && i < FAKE_MOST_SUBMISSIONS; i++)
 		if (fake.submissions[i].device == fd)

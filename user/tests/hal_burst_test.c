@@ -147,8 +147,8 @@ static void test_executions(void **state)
 }
 
 /*
- * In each burst, the client and the worker look up a memory only once. They release the memory when
- * the client frees it.
+ * In each burst, the client and the worker look up a memory only once. When the client frees the
+ * memory, both release the memory.
  */
 static void test_memory_frees_its_slots(void **state)
 {

@@ -145,8 +145,8 @@ static void test_another_process(void **state)
 }
 
 /*
- * Adds the pages of a file that a process has mapped to two sums in kilobytes: private pages to
- * `own`, and shared pages to `shared`.
+ * Adds the kilobytes of a file that a process has mapped to two sums: private pages to `own`, and
+ * shared pages to `shared`.
  */
 static void add_shares(const char *process, const char *file, long *own, long *shared)
 {

@@ -21,7 +21,10 @@
 #define READERS how_often(3, 1)
 #define ROUNDS how_often(4, 2)	/* number of times that an entry is saved while processes read it */
 
-/* The number of calls of deferred_saved() that were not awaited, and the last call's reason. */
+/*
+ * The number of calls of deferred_saved() for which assert_saved_deferred() has not waited, and the
+ * reason that the last call got.
+ */
 static sem_t told;
 static char told_reason[256];
 

@@ -203,8 +203,9 @@ static enum nn_status run_on_path(enum path path, struct nna_memory *from, struc
 #define RUNS 10
 
 /*
- * Executes the model on each path (such as a burst). Checks that each execution begins `each`
- * accesses (counted by count(false)) and ends as many (counted by count(true)).
+ * Executes the model on each path (such as a burst). Checks that each execution begins and ends
+ * `each` accesses to memory; count(false) returns the number of begun accesses, count(true) the
+ * number of ended accesses.
  */
 static void compare_paths(struct nna_memory *from, struct nna_memory *to, const char *what,
 			  uint32_t (*count)(bool end), uint32_t each)

@@ -12,8 +12,8 @@
 #include "tests/hal_cached.h"
 
 /*
- * Numbers that name the cache entries in the test's folder. The entry GOLDEN is of a model with
- * extensions, and the entry CORE of a model without extensions.
+ * Numbers that name the cache entries in the test's folder. The entry GOLDEN has a model with
+ * extensions, and the entry CORE has a model without extensions.
  */
 enum { GOLDEN = 30, CORE };
 

@@ -194,8 +194,8 @@ static void test_sync_file(void **state)
 }
 
 /*
- * The runtime notices the end of an execution although no thread has waited for the event, and the
- * execution can run again.
+ * The runtime notices the end of an execution even if no thread has waited for the event; then the
+ * application can start the execution again.
  */
 static void test_polled(void **state)
 {

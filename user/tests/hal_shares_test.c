@@ -290,7 +290,10 @@ static void test_containers(void **state)
 	end(&inner);
 	while (!access(box, F_OK))
 		usleep(10000);
-	/* The memory limit of the client `outer` is the limit of a parent of its cgroup. */
+	/*
+	 * The cgroup of the client `outer` has no memory limit, so the limit of the parent cgroup
+	 * applies.
+	 */
 	outer = begin(OTHER);
 	assert_int_equal(tell(&outer, ASK), NN_OK);
 	assert_true(find(ENGINE "/box-*", box));

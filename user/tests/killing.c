@@ -50,8 +50,8 @@ struct calls {
 	/* number of calls in `list` before the call ACKNOWLEDGE, or NO_CALL */
 	unsigned int acknowledged;
 	/*
-	 * 1 + index of the last write, and 1 + index of the last sync, before the victim
-	 * acknowledges.
+	 * 1 + index of the last write before the victim acknowledges, and 1 + index of the last
+	 * sync before the victim acknowledges.
 	 */
 	unsigned int written, synced;
 };

@@ -425,7 +425,10 @@ static void test_no_fence_info(void **state)
 	close(copy);
 	close(fence);
 
-	/* A fence whose number the client gives to another fence stands for the other execution. */
+	/*
+	 * If the client replaces a fence's file by another fence with dup2(), the file descriptor
+	 * stands for the other fence's execution.
+	 */
 	asked.out_status = 0;
 	copy = start(p);
 	assert_int_equal(nna_fence_get_info(device, copy, NULL, NULL, &err), NN_OK);

@@ -48,7 +48,7 @@ static struct kernel {
 	int hangup[2];			/* closing hangup[1] ends the burst */
 	int create_error;
 	uint32_t create_status;
-	uint32_t wrong_lines;		/* is added to the reported number of a ring's lines */
+	uint32_t wrong_lines;		/* the fake kernel adds this to a ring's number of lines */
 	int bind_error;
 	unsigned int binds, frees, executions, next_pool;
 

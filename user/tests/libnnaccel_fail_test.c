@@ -764,7 +764,7 @@ static void test_limits_of_lists(void **state)
 	for (uint32_t i = 0; i < 2; i++) {
 		/*
 		 * With the maximum number of roles, nna_buffer_allocate() fails because a role is
-		 * given twice. With one role more, it fails because of the number.
+		 * given twice. With one role more, the call fails because there are too many roles.
 		 */
 		assert_int_equal(nna_buffer_allocate(given.device, NNA_SIZED(nna_buffer_roles,
 						     .models = &given.prepared, .num_models = 1,

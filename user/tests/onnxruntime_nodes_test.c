@@ -371,8 +371,8 @@ enum { OWN = 5 };
 static uint32_t own_count = OWN;
 
 /*
- * The maximum difference between outputs and expected numbers of graphs that are quantised
- * dynamically, if the NNAPI lacks the dynamic operations; otherwise 0.
+ * The allowed difference between outputs and expected numbers in graphs that are quantised at run
+ * time: APART if the NNAPI lacks the dynamic operations, otherwise 0.
  */
 static double apart;
 #define APART 4
@@ -771,8 +771,8 @@ static void test_failures(void **unused)
 		blocks = heap_blocks;
 		files = count_files();
 		/*
-		 * A long sequence allocates memory in each time step, so the test skips more and
-		 * more allocations between those that fail.
+		 * A long sequence allocates memory in each time step, so after each failed
+		 * allocation the test skips more allocations than before.
 		 */
 		for (unsigned int n = 1, reads = 0, failed; reads < 2; tried++) {
 			read_case(&c, cases[i].graph, cases[i].outputs);

@@ -706,7 +706,10 @@ static void test_runs_of_runtime(void **unused)
 		assert_int_equal(context.out[0].info.dims[1], 2);
 		assert_memory_equal(context.out[0].data, expected, sizeof(expected));
 	}
-	/* The model has the nodes, the constant, and the operator sets. */
+	/*
+	 * The model that the session got contains the part's nodes, the constant, and the operator
+	 * sets.
+	 */
 	assert_true(has_model("MatMul"));
 	assert_true(has_model("Relu"));
 	assert_true(has_model("com.microsoft"));

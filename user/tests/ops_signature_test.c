@@ -459,8 +459,8 @@ static uint32_t exchangeable(const struct op_case *c, uint32_t operand)
 		if (table[i].operand == operand && !strcmp(table[i].op, c->op->name))
 			return table[i].types;
 	/*
-	 * With an INT32 in place of the layout flag, the signature is that of explicit padding, and
-	 * the INT32 is a stride.
+	 * If an INT32 replaces the layout flag, the signature becomes the signature with explicit
+	 * padding, in which the INT32 is a stride.
 	 */
 	if ((!strcmp(c->op->name, "CONV_2D") && c->num_inputs == 10 && operand == 7) ||
 	    (!strcmp(c->op->name, "DEPTHWISE_CONV_2D") && c->num_inputs == 11 && operand == 8))

@@ -36,8 +36,8 @@ static bool next_floats(uint64_t *bits)
 }
 
 /*
- * Returns true if the result `is` differs from `right` by at most `units` units in the last place,
- * or by at most `distance`.
+ * Returns true if a result is near the right number: the difference is at most `units` units in the
+ * last place, or at most `distance`.
  */
 static bool is_near(float is, double right, double units, double distance)
 {

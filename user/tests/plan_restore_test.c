@@ -280,8 +280,8 @@ static bool complete_numbers(void *state, struct nn_ready *ready)
 }
 
 /*
- * Lists the words of a step that reads 2 elements at each of 2 * 3 places of its input (if `dim` is
- * 3). The input needs 2 + 1 * 5 + 2 * 7 = 21 elements.
+ * Lists the words of a step that reads pairs of elements: one pair at each of 2 * `dim` places of
+ * its input. If `dim` is 3, the input needs 2 + 1 * 5 + 2 * 7 = 21 elements.
  */
 #define NUMBERS_OF(byte, flag, flip, zero, choice, dim, head, scale)			\
 	{ byte, flag, flip, (uint32_t)(zero), 2, choice, 0, 2, 5, dim, 7, head, scale }

@@ -514,8 +514,8 @@ static uint32_t shape_of(uint32_t rank, const uint32_t *dims)
 }
 
 /*
- * Adds the operation for a letter in the cases of test_division(); returns the operation's output,
- * which is a shape.
+ * Adds the operation that `letter` stands for in the table of test_division(); returns the
+ * operation's output, which is a shape.
  */
 static uint32_t add_shape(char letter)
 {
@@ -553,8 +553,8 @@ static uint32_t add_shape(char letter)
 }
 
 /*
- * Adds the operation for a letter in the cases of test_division(); returns the operation's output,
- * which is a float tensor.
+ * Adds the operation that `letter` stands for in the table of test_division(); returns the
+ * operation's output, which is a float tensor.
  */
 static uint32_t add_tensor(char letter, uint32_t x, uint32_t shape)
 {
@@ -590,8 +590,8 @@ static uint32_t add_tensor(char letter, uint32_t x, uint32_t shape)
 }
 
 /*
- * In `sections`, a digit is the number of operations in a section, and "-" is an operation outside
- * of sections.
+ * In `sections`, a digit is a section with this number of operations, and "-" is an operation
+ * outside of sections.
  */
 static void test_division(void **state)
 {

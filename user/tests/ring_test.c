@@ -91,8 +91,8 @@ static void make_packet(struct nnaccel_datum *datums, uint32_t n, uint32_t seed)
 }
 
 /*
- * The test's clock_gettime() causes this event when a waiting thread reads the clock between the
- * thread's last check and its sleep.
+ * An event that the test's clock_gettime() causes when a waiting thread reads the clock, after the
+ * thread's last check and before its sleep.
  */
 static struct {
 	struct pair *of;
@@ -899,7 +899,7 @@ static void test_plans(void **state)
 	assert_true(plan.sleep_ns > 1000000 && plan.sleep_ns < 1500000);
 	assert_true(plan.spin_ns > 1500000);
 	assert_int_equal(plan.spin_ns - plan.sleep_ns, 1500000 / 4);
-	/* A waiter plans to spin for at most two and a half times its budget. */
+	/* A waiter spins for at most 2.5 times its spin budget. */
 	plan = plan_after(200000, long_one, 1);
 	assert_true(plan.sleep_ns > 140000000);
 	assert_int_equal(plan.spin_ns - plan.sleep_ns, 500000);
@@ -928,7 +928,7 @@ static void test_pause_is_forgotten(void **state)
 	assert_int_equal(nn_waiter_plan(&waiter).spin_ns, 200000);
 }
 
-/* Returns how many waits without a spin the waiter plans before its first wait with a spin. */
+/* Returns how often the waiter plans to sleep without spinning before it first plans to spin. */
 static int sleeps_before_probe(struct nn_waiter *waiter)
 {
 	int sleeps = 0;

@@ -107,7 +107,7 @@ static struct {
 	enum nn_status sync_file_status;
 	uint32_t sync_files;		/* number of requests for a hardware fence */
 	bool refuses_times;		/* true: accelerator reports no times of operations */
-	int64_t lies_ns;		/* is added to reported times, to make them wrong */
+	int64_t lies_ns;		/* the device adds this to the times that it reports */
 	/*
 	 * Times of operations that the accelerator reports, relative to the execution's begin in
 	 * the engine.

@@ -61,8 +61,8 @@ static int look_on(void)
 		if (looks_after(0) || looks_after(pauses_ms[i] * 1000000 - 1) || !looks_after(1))
 			return 3 + (int)i;
 	/*
-	 * After the library has found a device, it searches for other devices at intervals of the
-	 * longest pause.
+	 * After the library has found a device, it searches for further devices every 5 s, the
+	 * longest pause between searches.
 	 */
 	accel.is_absent = false;
 	if (!looks_after(5 * NS_PER_S) || count_devices() != 2)

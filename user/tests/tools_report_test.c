@@ -400,8 +400,8 @@ enum nn_status nna_device_get_context_info(struct nna_device *device, struct nna
 }
 
 /*
- * ANeuralNetworks_getRuntimeFeatureLevel() stands for a library, because `nnaccel cdi` finds a
- * library's path by a function of the library.
+ * `nnaccel cdi` reads the path of libneuralnetworks.so from the address of the library's function
+ * ANeuralNetworks_getRuntimeFeatureLevel(); here, this is the test program's function.
  */
 int64_t ANeuralNetworks_getRuntimeFeatureLevel(void)
 {

@@ -1082,8 +1082,8 @@ static void test_out_of_memory_later(void **unused)
 }
 
 /*
- * If a wait for the GPU fails, the GPU may still be executing. So the next execution, or the release
- * of the model, waits again.
+ * If a wait for the GPU fails, the GPU may still be executing. Therefore the next execution, or the
+ * release of the model, waits again.
  */
 static void test_wait_fails(void **unused)
 {
@@ -1537,8 +1537,8 @@ static void test_recorded(void **unused)
 	client.region.length = CLIENT_BYTES;
 	client.region.is_writable = true;
 	/*
-	 * The engine measures the first executions. These executions use more addresses than the
-	 * engine keeps recorded commands for.
+	 * The engine measures the first executions. The 12 executions use more addresses than the
+	 * engine has recordings.
 	 */
 	for (uint32_t i = 0; i < 12; i++)
 		add_in_place(prepared, &a, memory + 4096 * i);
@@ -1775,7 +1775,10 @@ static void test_domains_fail(void **unused)
 	} while (layer->is_reached);
 	assert_true(calls > 10);
 	assert_memory_equal(a.outputs[0].data, a.inputs[0].data, a.outputs[0].length);
-	/* A copy's tenth call waits. If this call fails, the engine waits for the whole GPU. */
+	/*
+	 * The tenth call of a copy waits for the GPU. If the tenth call fails, the engine waits for
+	 * the whole GPU.
+	 */
 	waits = layer->waits;
 	fail_after(VK_ERROR_OUT_OF_DEVICE_MEMORY, 9);
 	assert_int_not_equal(write_domain(buffer, a.inputs[0].data, 4), NN_OK);

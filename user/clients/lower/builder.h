@@ -114,10 +114,10 @@ int builder_compile(const struct builder *b, struct constants *constants,
 enum { BUILDER_WHY = 200 };
 
 /*
- * Sets supported[] for each of the operations [from, to) to whether the devices support the
- * operation. The values of constants do not matter, so `constants` may consist of placeholders.
- * Returns a ResultCode. If the NNAPI rejects the model, the reason is written to `why` and not to
- * the log; otherwise `why` becomes empty. `why` may be NULL.
+ * Sets each element of supported[] to true if the devices support the operation, for the operations
+ * from `from` to `to` - 1. The values of constants do not matter, so `constants` may consist of
+ * placeholders. Returns a ResultCode. If the NNAPI rejects the model, the reason is written to
+ * `why` and not to the log; otherwise `why` becomes empty. `why` may be NULL.
  */
 int builder_ask(const struct builder *b, uint32_t from, uint32_t to, struct constants *constants,
 		const ANeuralNetworksDevice *const *devices, uint32_t count, bool *supported,

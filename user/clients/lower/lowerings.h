@@ -49,8 +49,9 @@ translator binary_op, extremum_op;
  */
 uint32_t combined(struct lowering *t, int32_t code, struct shape *shape);
 /*
- * where_op() takes each element of output 0 from input 1 or 2, as input 0 says. The function
- * choose() selects by `condition` of shape `shape` instead of by input 0.
+ * where_op() translates a node whose input 0, a tensor of bools, selects each element of output 0
+ * from input 1 or input 2. choose() sets the same output, but `condition` of shape `shape` replaces
+ * input 0.
  */
 translator where_op;
 void choose(struct lowering *t, uint32_t condition, const struct shape *shape);
@@ -130,8 +131,8 @@ uint32_t resized(struct lowering *t, int32_t code, uint32_t x, const uint32_t *d
 /* Returns `shape` with the marked axes removed or, with `keep`, set to 1. */
 struct shape reduced_shape(const struct shape *shape, const bool *marked, bool keep);
 /*
- * Reduces (MEAN, REDUCE_...) a tensor of any rank. The result's shape is flat() of reduced_shape()
- * with `keep`.
+ * Reduces (MEAN, REDUCE_...) a tensor of any rank. The result has the elements of reduced_shape()
+ * in the shape flat().
  */
 uint32_t reduced(struct lowering *t, int32_t code, uint32_t x, const struct shape *shape,
 		 const bool *marked);

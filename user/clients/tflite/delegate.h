@@ -31,7 +31,7 @@ struct delegate {
 	pthread_mutex_t lock;
 	struct buffer *buffers;		/* by handle */
 	int num_buffers;
-	/* the graph whose nodes are first in the report; and the number of parts in the report */
+	/* the graph that the report lists first, and the number of parts in the report so far */
 	const struct tfl_context *reported;
 	int reported_parts;
 };

@@ -166,8 +166,8 @@ static void test_factorial(void **state)
 }
 
 /*
- * The file with the source is open for reading only, so the IOMMU lets the device read the file's
- * memory, but not write the memory.
+ * The file that the device copies from is open for reading only, so the IOMMU lets the device read
+ * the file's memory, but not write it.
  */
 static void test_copy_from_file_to_own(void **state)
 {

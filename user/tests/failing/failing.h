@@ -35,8 +35,8 @@ struct failing {
 bool failing_open(const char *path);
 
 /*
- * Makes allocations of this program of the engine fail, if the file at `path` demands failures for
- * `who`. Nothing happens if the file at `path` does not exist.
+ * Makes allocations of this process fail if the file at `path` demands failures for processes of
+ * kind `who`. Nothing happens if the file at `path` does not exist.
  */
 void failing_obey(enum failing_who who, const char *path);
 

@@ -77,8 +77,8 @@ static struct thing *find(const void *what, enum kept_kind kind)
 }
 
 /*
- * Frees an entry of the hash table. Inserts the entries behind it again, because find() would stop
- * at the gap.
+ * Frees an entry of the hash table. Inserts the entries after the freed entry again, because find()
+ * stops at a free entry.
  */
 static void vacate(struct thing *place)
 {

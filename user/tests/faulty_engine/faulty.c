@@ -524,7 +524,10 @@ static enum nn_status faulty_execute(const struct nna_engine *engine, void *prep
 
 /* ---- bursts ---- */
 
-/* The sample engine's executor, and for each index the first slot with this index. */
+/*
+ * The sample engine's executor, and a table that has, for each index, the first slot with the
+ * index.
+ */
 struct faulty_executor {
 	/* first member, because the sample engine's functions take a pointer to `own` */
 	struct executor own;
@@ -583,8 +586,8 @@ static enum nn_status faulty_add(void *executor, const struct nna_engine_slot *s
 }
 
 /*
- * Applies a fault: an execution reads an input from the first slot with the index of the input's
- * slot, or from a copy of the slot's memory.
+ * Applies a fault: an execution reads an input from the slot that first had the index of the
+ * input's slot, or from a stale copy of the slot's memory.
  */
 static void take_stale(struct nna_engine_execution *execution, struct faulty_executor *x,
 		       const uint32_t *slots, struct nn_arg *in, uint32_t count)

@@ -535,8 +535,8 @@ static bool map_it(struct worker *w)
 	if (w->memory >= 0 && !w->map) {
 		w->map = mmap(NULL, w->size, PROT_READ | PROT_WRITE, MAP_SHARED, w->memory, 0);
 		/*
-		 * A worker cannot map for writing memory that the keeper has already stored and
-		 * sealed.
+		 * Once the keeper has stored and sealed the memory, a worker can no longer map it
+		 * for writing.
 		 */
 		if (w->map == MAP_FAILED)
 			w->map = NULL;

@@ -72,8 +72,8 @@
 
 /*
  * With KIT_ENGINE_DEFERRED, another thread of the engine ends the execution twice, and logs why the
- * library refused the second end. With KIT_ENGINE_NEVER, this thread first waits for the client's
- * end; an engine process that serves one client is killed before.
+ * library refused the second end. With KIT_ENGINE_NEVER, the other thread first waits for the
+ * client's end; if an engine process serves only one client, the process is killed before.
  */
 #define KIT_ENGINE_DEFERRED 676.0F
 #define KIT_ENGINE_NEVER 677.0F

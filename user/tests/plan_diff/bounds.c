@@ -12,8 +12,8 @@
 /* A word of a saved step, and the field of the kernel's table that describes the word. */
 struct word {
 	const struct nn_field *field;
-	size_t at;			/* offset of the word's number in `state` */
-	bool is_related;		/* rules of other fields read the word's number */
+	size_t at;			/* offset in `state` of the number that the word holds */
+	bool is_related;		/* set if the rule of another field reads the number */
 };
 
 struct tried {
@@ -23,7 +23,7 @@ struct tried {
 	char *state;			/* kernel state that was restored from the words */
 	struct word word[NN_SAVED_WORDS];
 	uint32_t num_words;		/* number of words read so far */
-	uint32_t index;			/* index of the current repetition of EACH fields */
+	uint32_t index;			/* repetition of the fields that EACH repeats */
 	uint32_t steps;
 };
 

@@ -124,7 +124,7 @@ static uint32_t column(struct lowering *t, uint32_t matrix, uint32_t rows, int a
 	return taken(t, matrix, &(struct shape){ 2, { rows, columns } }, 1, at, 1);
 }
 
-/* Computes a * b + c * d. All have one column; b and d have one row. */
+/* Computes a * b + c * d. Each operand has one column, and b and d also have only one row. */
 static uint32_t sum_of(struct lowering *t, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
 	return arithmetic(t, NN(ADD), arithmetic(t, NN(MUL), a, b), arithmetic(t, NN(MUL), c, d));
@@ -211,8 +211,9 @@ void landmarks_to_matrix_op(struct lowering *t)
 }
 
 /*
- * Applies the first two rows of the matrix in input 1 to `count` positions: columns x and y. Each
- * row's last number grows by `shift` times the sum of the row's first two numbers, minus `shift`.
+ * Applies the first two rows of the matrix in input 1 to `count` positions: columns x and y. In
+ * each row, a number is added to the last number: `shift` times (the sum of the first two numbers
+ * minus 1).
  */
 static void transform(struct lowering *t, uint32_t x, uint32_t y, float shift, uint32_t out[2])
 {

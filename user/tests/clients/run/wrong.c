@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Imitates the library TensorFlow Lite with models that compute four values. The environment
- * variable TYPE is TensorFlow Lite's code for the type of the values. With a delegate, the error of
- * the first value is the environment variable APART; for floats, APART is a share of the largest
- * value. In this imitation, one object is both the interpreter and the interpreter's options.
+ * variable TYPE is TensorFlow Lite's code for the type of the values. In a run with a delegate, the
+ * first value is wrong by the number in the environment variable APART; for floats, APART is a
+ * share of the largest value. In this imitation, one object is both the interpreter and the
+ * interpreter's options.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -289,8 +289,8 @@ def test_shapes_that_are_known_late(w):
 
 
 def test_late_values_inside(w):
-    # The shape of a RESHAPE is computed in the same run: by TensorFlow Lite's SHAPE, or by CAST in an earlier
-    # partition.
+    # An earlier node of the same run computes the RESHAPE's shape: a SHAPE of TensorFlow Lite, or a
+    # CAST in an earlier partition.
     m = model.Model(w.operators)
     z = reshaped(m)
     flat = m.op("RESHAPE", [z, shape_with_batch(m, z, [2, -1])], [m.tensor([1, 1, 1], known=False)])

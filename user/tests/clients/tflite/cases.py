@@ -218,8 +218,8 @@ def hybrid_pixels(m):
 # Activations that are quantised at run time may differ by one quantum, if they are rounded differently.
 case("fully connected hybrid", hybrid())
 case("fully connected hybrid, asymmetric", hybrid(asymmetric=True))
-# The tested version of TensorFlow Lite does not support a scale for each channel here, and computes zeros; so the
-# reference is a convolution of one pixel.
+# The tested version of TensorFlow Lite computes only zeros if these weights have a scale for each
+# channel; so the reference is a convolution of one pixel.
 case("fully connected hybrid per channel", hybrid(0, True), reference=hybrid_pixels, join=list)
 case("batch matmul hybrid", hybrid_matmul(False))
 case("batch matmul hybrid, asymmetric", hybrid_matmul(True))
@@ -946,8 +946,8 @@ def svdf(rank, activation):
 
 
 case("basic lstm float32", basic_lstm(FLOAT32), runs=3)
-# The SIMD kernel and the scalar kernel of TensorFlow Lite round the 16-bit state differently. One quantum of the result
-# is 16 quanta of the state.
+# The SIMD kernel and the scalar kernel of TensorFlow Lite round the 16-bit state differently. A
+# quantum of the output equals 16 quanta of the state.
 case("basic lstm uint8", basic_lstm(UINT8), runs=3, quanta=4)
 case("basic lstm uint8 of one unit", basic_lstm(UINT8, 3, 1), runs=2, quanta=4)
 case("basic lstm uint8, more units than inputs", basic_lstm(UINT8, 3, 40), runs=2,
@@ -971,7 +971,7 @@ for sequence in (False, True):
 case("integer sequence lstm, time major", integer_lstm(True, time_major=True), runs=3, quanta=0)
 case("integer sequence lstm of one step", integer_lstm(True, steps=1), runs=3, quanta=0)
 case("bidirectional sequence lstm", bidirectional_lstm(False), runs=3)
-# With merged outputs, TensorFlow Lite 2.14.1 itself computes different results in each run.
+# If the outputs are merged, TensorFlow Lite 2.14.1 itself computes different results in each run.
 case("bidirectional sequence lstm, merged", bidirectional_lstm(True), runs=3,
      reference=bidirectional_lstm(False),
      join=lambda r: [b"".join(r[0][i:i + 16] + r[1][i:i + 16] for i in range(0, 96, 16))])
