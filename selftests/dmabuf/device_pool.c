@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests pools that only devices access, because of the flag NNACCEL_IMPORT_DEVICE. Engines accept
- * these pools by the flag NNACCEL_ENGINE_DEVICE_POOLS. CPUs cannot map a pool of
- * NNACCEL_IMPORT_DEVICE, so the module never notifies the exporter of CPU accesses.
+ * Tests pools that only devices access, because of the flag NNACCEL_IMPORT_DEVICE. An engine
+ * accepts pools that only devices access if it sets the flag NNACCEL_ENGINE_DEVICE_POOLS. CPUs
+ * cannot map a pool of NNACCEL_IMPORT_DEVICE, so the module never notifies the exporter of CPU
+ * accesses.
  */
 #include <fcntl.h>
 #include <linux/dma-buf.h>

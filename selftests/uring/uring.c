@@ -689,8 +689,8 @@ static void be_client(struct actor *self, void *data)
 		_exit(1);
 	actor_reached(self);
 	/*
-	 * Before Linux 6.7 the module checks every 200 ms whether clients have ended. End the
-	 * process only after the first check.
+	 * Before Linux 6.7 the module checks every 200 ms whether clients have ended. The client
+	 * process ends only after the module's first check.
 	 */
 	usleep(300000);
 	if (client->ending == EXECUTES)

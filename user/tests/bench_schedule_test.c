@@ -13,7 +13,7 @@
 #include "bench/compute/schedule_model.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
-#define MANY 1000000.0	/* ns until an idle thread sleeps; longer than any test */
+#define MANY 1000000.0	/* ns until an idle thread sleeps; longer than any simulated execution */
 
 static const double equal[8] = { 10, 10, 10, 10, 10, 10, 10, 10 };
 static const double long_first[] = { 40, 10, 10, 10, 10 };

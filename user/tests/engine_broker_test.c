@@ -732,7 +732,8 @@ static void put_file(const char *folder, char name)
 
 /*
  * If a plug-in is added, clients' workers that start later load it. The broker kills idle workers
- * with the old plug-ins, and passes no context to them even before it notices their end.
+ * that have the old plug-ins, and passes no context to a killed worker, even before the broker
+ * notices the worker's end.
  */
 static void test_plugins(void **state)
 {

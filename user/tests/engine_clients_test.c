@@ -345,7 +345,7 @@ static void test_keeper_comes_again(void **state)
 
 /*
  * If threads serve the clients, SIGTERM and SIGINT are blocked while the kit calls the engine's
- * start function. Therefore threads that the engine starts do not receive these signals.
+ * start function. So threads that the engine starts receive neither SIGTERM nor SIGINT.
  */
 static void test_signals_at_start(void **state)
 {

@@ -157,8 +157,8 @@ static void test_sizes(void **state)
 	buffer.head.num_grants = NNACCEL_MAX_CMD_POOLS + NNACCEL_MAX_CMD_BUFFERS + 1;
 	expect_of(size, "too many memories");
 	/*
-	 * The parser accepts counts that equal their limits, but rejects the wrong size of the
-	 * command.
+	 * A command whose counts equal their limits passes the checks of the counts; the parser
+	 * then rejects the command because its size is wrong.
 	 */
 	make(NNACCEL_DO_QUERY);
 	size = pack();

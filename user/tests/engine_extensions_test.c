@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the broker's search for plug-ins. The broker loads each file of a folder in a separate
- * process, and lists only valid plug-ins. In this test, these processes run the test's own program.
+ * process, and lists only valid plug-ins. In the test, the processes that load plug-ins run the
+ * test's own program.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -74,8 +75,8 @@ static int remove_folder(void **state)
 }
 
 /*
- * Searches the test's folder for plug-ins and writes the log of the search to a file. In this
- * search, the group whose members may use the plug-ins does not exist.
+ * Searches the test's folder for plug-ins and writes the log of the search to a file. The searched
+ * group, whose members may use the plug-ins, does not exist.
  */
 static bool find(struct extensions *e)
 {

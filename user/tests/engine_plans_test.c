@@ -866,8 +866,8 @@ static void test_replaced_verified(void **state)
 }
 
 /*
- * After an engine of another version has opened the index, this engine can neither read nor store
- * entries.
+ * After an engine of another version has opened the index, an engine of the old version can neither
+ * read nor store entries.
  */
 static void test_taken_over(void **state)
 {
@@ -1162,8 +1162,9 @@ static void test_no_late_writes(void **state)
 }
 
 /*
- * In an hour, a user may write four times as many bytes as the user may have in the store. The
- * keeper defers a user's requests beyond this limit, but serves the requests of other users.
+ * In an hour, a user may write four times as many bytes as the user may have in the store. If a
+ * user exceeds this rate, the keeper defers the user's requests, but serves the requests of other
+ * users.
  */
 static void test_too_much_written(void **state)
 {

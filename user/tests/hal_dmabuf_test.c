@@ -234,7 +234,7 @@ static uint32_t count_foreign(bool end)
 
 /*
  * Returns how many CPU accesses to the memory have begun or (if `end` is set) ended. The second
- * device, which has imported the memory, counts these accesses.
+ * device, which has imported the memory, counts the CPU accesses.
  */
 static uint32_t count_device(bool end)
 {

@@ -193,7 +193,7 @@ static void test_death_of_one(void **state)
 	assert_null(failed);
 	close_adder(&dead);
 
-	/* After a restart, the engine serves the same device as before. */
+	/* After a restart, the engine serves the device that it served before the restart. */
 	assert_true(start_other(1));
 	open_adder(&dead, others[1]);
 	check(add(&dead, 2));

@@ -310,7 +310,7 @@ static void check_sync_file(struct nna_prepared_model *p, const struct nna_reque
 		close(polled[1].fd);
 }
 
-/* Input and output of this execution lie in memory that no CPU can map. */
+/* The input and output of the tested execution lie in memory that no CPU can map. */
 static void test_device_memory(void **state)
 {
 	const struct nna_argument in = { .length = sizeof(float) };

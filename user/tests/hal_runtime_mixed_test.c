@@ -117,7 +117,8 @@ static uint32_t device_word(const struct exporter *reader, uint32_t offset, cons
 
 /*
  * Adds the fence that ends an execution to a buffer of the driver vgem. While the fence is pending,
- * vgem must refuse to write to the buffer. Returns whether the fence was pending at this attempt.
+ * vgem must refuse to write to the buffer. Returns whether the fence was still pending after vgem
+ * had been asked to write.
  */
 static bool hand_over(ANeuralNetworksExecution *e, int vgem)
 {

@@ -293,8 +293,8 @@ static void test_one_client_too_many(void **state)
 	assert_int_equal(stat("/dev/nnaccel", &node), 0);
 	/*
 	 * A client process inherits the test's ends of the pipes to earlier clients. An earlier
-	 * client continues only when all these copies are closed, so the test must end the clients
-	 * in reverse order.
+	 * client continues only when all copies of the ends of its pipes are closed, so the test
+	 * must end the clients in reverse order.
 	 */
 	for (int i = 0; i <= room; i++)
 		start_client(&clients[i], node.st_gid);

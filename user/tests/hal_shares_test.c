@@ -407,7 +407,7 @@ static void test_no_cgroup(void **state)
 	c = begin("");
 	assert_int_not_equal(tell(&c, ASK), NN_OK);
 	end(&c);
-	/* If nnacceld kills idle workers by mistake, they end during this wait. */
+	/* If nnacceld kills idle workers by mistake, the workers end within half a second. */
 	usleep(500000);
 	assert_true(write_to(most, "max"));
 	find_idle(after);

@@ -27,7 +27,7 @@
 
 /*
  * System calls by which a victim (the child process to be killed) marks points in the trace. The
- * victim makes these system calls for no other reason.
+ * victim calls getppid() and getpgid() only to mark points.
  */
 #define MARK "getppid"
 #define ACKNOWLEDGE "getpgid"

@@ -48,7 +48,7 @@ static const struct nna_request no_request;
 static const struct nna_burst_options no_burst_options;
 static const struct nna_format no_format, format = { .size = sizeof(format) };
 
-/* Arguments of the calls; give() makes new arguments before each call. */
+/* Arguments of the tested calls; give() makes new arguments before each call. */
 static struct {
 	struct nna_device *device;
 	struct nna_memory *memory, *imported;

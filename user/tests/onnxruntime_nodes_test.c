@@ -365,7 +365,7 @@ static char operations[1024];
 
 /*
  * OWN is the number of operations of the project's own extension. If own_count is less than OWN,
- * the NNAPI has only the first own_count of these operations.
+ * the NNAPI has only the extension's first own_count operations.
  */
 enum { OWN = 5 };
 static uint32_t own_count = OWN;

@@ -44,7 +44,7 @@ static void unload(struct ort_ep_factory *factory)
 	assert_null(ReleaseEpFactory((OrtEpFactory *)factory));
 }
 
-/* Value of the option min_work for provider(); NULL if provider() gives no such option. */
+/* Value of the option min_work that provider() sets; NULL if provider() does not set the option. */
 static const char *least_work;
 
 /* Makes a provider with options; returns NULL if the options are refused (message in `last`). */

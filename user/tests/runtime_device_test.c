@@ -1490,8 +1490,8 @@ static void test_freed_first(void **state)
 }
 
 /*
- * A second engine, which starts after the first engine, becomes a further device. The runtime gives
- * this device the operations that it computes faster than the other devices.
+ * A second engine, which starts after the first engine, becomes a further device. The runtime
+ * assigns to the further device the operations that it computes faster than the other devices.
  */
 static void test_second_appears(void **state)
 {

@@ -542,7 +542,7 @@ static void test_report(void **state)
 	assert_string_equal(child.said, "");
 }
 
-/* Compiles a model, and frees both. */
+/* Compiles a model, and then frees the model and the compilation. */
 static void only_compile(ANeuralNetworksModel *model)
 {
 	ANeuralNetworksCompilation_free(compile(model, false));

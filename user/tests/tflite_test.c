@@ -1618,7 +1618,7 @@ static void unguard(struct world *w, int tensor)
 
 /*
  * Tests a TRANSPOSE of three dimensions whose list of axes has `count` elements. The delegate must
- * not read beyond the end of this list.
+ * not read beyond the end of the list of axes.
  */
 static void transpose(struct tfl_delegate *d, int count, bool taken)
 {
@@ -1643,7 +1643,7 @@ static void test_short_order(void **state)
 	(void)state;
 	/*
 	 * The first call leaves a valid third axis in memory. A delegate that reads beyond the two
-	 * axes of the second call could find this axis and accept the node.
+	 * axes of the second call could find the third axis and accept the node.
 	 */
 	transpose(d, 3, true);
 	transpose(d, 2, false);

@@ -360,7 +360,7 @@ static struct {
 	uint32_t late;			/* number of the frame before which frames are missing */
 	/* number of the first frame that shows the previous frame's number */
 	uint32_t wrong;
-	int other, vivid, streaming;	/* file descriptors of the cameras */
+	int other, vivid, streaming;	/* descriptors of both cameras; 1 while one streams */
 	int buffers[BUFFERS];
 	uint32_t queue[BUFFERS], queued;
 	int patterns, movement;		/* number of test patterns set, and last movement set */

@@ -12,7 +12,7 @@
 #include "tests/plan_diff/damage.h"
 #include "vectors/random.h"
 
-#define MAX_PIECE ((size_t)1 << 20)	/* steps with more packed or scratch memory do not run */
+#define MAX_PIECE ((size_t)1 << 20)	/* maximum packed or scratch memory of a step that runs */
 #define MAX_TASKS 4096
 #define MAX_ARGS 80
 

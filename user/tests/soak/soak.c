@@ -32,8 +32,8 @@
  */
 #define OTHERS_MODELS	100
 /*
- * Maximum time for which a call waits for a worker. This limit is high, because workers start
- * slowly on a busy machine.
+ * Maximum time for which a call waits for a worker. The limit is high, because workers start slowly
+ * on a busy machine.
  */
 #define WORKER_WAIT_MS	600000
 
