@@ -45,7 +45,8 @@ FIXTURE_TEARDOWN(imports)
 }
 
 /*
- * Starts an execution with @pool, and maps @pool as the worker does. finish() ends the execution.
+ * Starts an execution with @pool, and maps @pool as the worker does. The function finish() ends the
+ * execution.
  */
 static char *map_as_worker(FIXTURE_DATA(imports) *self, uint32_t pool, bool write, size_t length)
 {

@@ -69,8 +69,8 @@ bool daemon_stop(void)
 }
 
 /*
- * Executes nnacceld in this process, with its log in @log. nnacceld gets SIGTERM when the test that
- * started it ends.
+ * Executes nnacceld in this process, with its log in @log. The process gets SIGTERM when the test
+ * that started it ends.
  */
 static void daemon_exec(const struct stat *node, const char *option, int log)
 {

@@ -2,7 +2,8 @@
 /*
  * Makes each allocation of a keeper fail in turn, first alone, and then together with all later
  * allocations. When an allocation fails, the keeper ends or continues, workers get an answer, and
- * stored entries remain. Also makes each allocation of a broker that starts a keeper fail in turn.
+ * stored entries remain. The test also makes each allocation of a broker that starts a keeper fail
+ * in turn.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

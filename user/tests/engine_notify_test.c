@@ -88,8 +88,8 @@ static void test_not_watched(void **state)
 }
 
 /*
- * A watchdog with an interval of an hour is notified at most every half hour. Therefore the second
- * of two calls in a row sends nothing.
+ * A watchdog with an interval of an hour is notified at most every half hour. If the function is
+ * called twice in a row, the second call sends nothing.
  */
 static void test_watched(void **state)
 {

@@ -293,8 +293,8 @@ int main(void)
 		cmocka_unit_test(test_conversions),
 		/*
 		 * With AddressSanitizer, the library's heap requests each block from the system.
-		 * Then executions allocate memory if the model has IF, WHILE or unknown shapes, or
-		 * if a plan is interpreted.
+		 * With AddressSanitizer, executions allocate memory if the model has IF, WHILE or
+		 * unknown shapes, or if a plan is interpreted.
 		 */
 #ifndef __SANITIZE_ADDRESS__
 		cmocka_unit_test(test_control_flow),

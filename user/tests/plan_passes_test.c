@@ -170,8 +170,8 @@ static void add_output(const char *name, char letter, const char *outputs)
 }
 
 /*
- * Adds a CAST: the name WIDE is a CAST of constant float16 weights to float32, NARROW a CAST to
- * float16, and WIDER a CAST to float32.
+ * Adds a CAST, whose kind the name selects: WIDE converts constant float16 weights to float32,
+ * NARROW converts to float16, and WIDER converts to float32.
  */
 static void add_cast(const char *name, const char *tensors, const char *outputs)
 {

@@ -1540,7 +1540,8 @@ static void test_second_appears(void **state)
 
 /*
  * A compilation and an execution accept each attribute once, and free their copies of the
- * attributes' data. This program is allowed to use extensions by its name.
+ * attributes' data. The test's configuration allows the program to use extensions because of the
+ * program's name.
  */
 static void test_attributes(void **state)
 {

@@ -579,7 +579,8 @@ static int set_up_camera(void **state)
 
 /*
  * The expected report of the camera demo. The demo learns the digits from 20 frames, which contain
- * each digit twice. Then the demo recognises 60 frames, and reads the clock twice for each frame.
+ * each digit twice. After learning, the demo recognises 60 frames, and reads the clock twice for
+ * each frame.
  */
 #define REPORT(right, accuracy, missed) \
 	"camera: played (vivid), 320 x 180, NV12, 30 frames a second, in 4 dma-bufs\n" \

@@ -1082,8 +1082,8 @@ static void test_out_of_memory_later(void **unused)
 }
 
 /*
- * If a wait for the GPU fails, the GPU may still be executing. Therefore the next execution, or the
- * release of the model, waits again.
+ * If a wait for the GPU fails, the GPU may still be executing. After a failed wait, the next
+ * execution, or the release of the model, waits again.
  */
 static void test_wait_fails(void **unused)
 {

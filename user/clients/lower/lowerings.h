@@ -49,9 +49,9 @@ translator binary_op, extremum_op;
  */
 uint32_t combined(struct lowering *t, int32_t code, struct shape *shape);
 /*
- * where_op() translates a node whose input 0, a tensor of bools, selects each element of output 0
- * from input 1 or input 2. choose() sets the same output, but `condition` of shape `shape` replaces
- * input 0.
+ * The function where_op() translates a node whose input 0, a tensor of bools, selects each element
+ * of output 0 from input 1 or input 2. The function choose() does the same with `condition` of
+ * shape `shape` in place of input 0.
  */
 translator where_op;
 void choose(struct lowering *t, uint32_t condition, const struct shape *shape);

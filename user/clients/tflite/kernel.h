@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel that replaces a partition: see kernel_registration(). kernel.c compiles and executes
- * partitions; deferred.c has the functions for deferred partitions.
+ * The kernel that replaces a partition: see kernel_registration(). The file kernel.c compiles and
+ * executes partitions; deferred.c has the functions for deferred partitions.
  */
 #ifndef NN_TFLITE_KERNEL_H
 #define NN_TFLITE_KERNEL_H

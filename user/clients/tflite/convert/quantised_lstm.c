@@ -121,8 +121,9 @@ static uint32_t bias_of(struct lowering *t, enum gate gate)
 /*
  * NNAPI's QUANTIZED_16BIT_LSTM computes the same values as TensorFlow Lite's basic kernel, but with
  * two matrices for each gate. NNAPI's reference implementation joins the recurrent weights and then
- * the input weights to one matrix, but joins the data and then the state to one vector. So NNAPI's
- * recurrent weights multiply the data, and must be the first columns of the basic kernel's matrix.
+ * the input weights to one matrix, but joins the data and then the state to one vector. Therefore
+ * NNAPI's recurrent weights multiply the data, and must be the first columns of the basic kernel's
+ * matrix.
  */
 static void basic_quantised(struct lowering *t)
 {
