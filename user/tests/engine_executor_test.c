@@ -409,8 +409,8 @@ static void test_results(void **state)
 }
 
 /*
- * Arguments of executions inside and outside of the slots' memory. The executor rejects requests
- * with arguments that lie outside of the slots' memory.
+ * Arguments of executions: some lie inside of a slot's memory, others reach beyond its end. The
+ * executor rejects requests with arguments that lie outside of the slots' memory.
  */
 static const struct {
 	const char *name;

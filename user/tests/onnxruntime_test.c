@@ -1047,7 +1047,7 @@ static struct {
 	atomic_bool shut, reached;
 	int times, result;
 	const ANeuralNetworksCompilation *failed;	/* last compilation that failed with gate.result */
-	int freed;		/* how often gate.failed was freed */
+	int freed;		/* how often the compilation `failed` was freed */
 } gate;
 
 int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
