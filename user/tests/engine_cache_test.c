@@ -1038,13 +1038,20 @@ static void test_plugins(void **state)
 	const struct spawn_plugins plugins = { .folder = folder, .files = files, .count = 1 };
 	struct cache_client client;
 	char plugin[96];
+	int open = 0;
 
 	(void)state;
 	snprintf(plugin, sizeof(plugin), "%s/a.so", folder);
 	for (int i = 0; i < 4; i++) {
-		FILE *f = fopen(plugin, "w");
+		FILE *f;
 
+		/* A stopped keeper leaves no open file and no process. */
 		keeper_stop(&keeper);
+		if (!i)
+			open = count_files();
+		assert_int_equal(count_files(), open);
+		assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+		f = fopen(plugin, "w");
 		options.plugins = i ? &plugins : NULL;
 		fprintf(f, "plug-in %d", i / 2);
 		fclose(f);

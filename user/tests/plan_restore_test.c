@@ -366,6 +366,29 @@ static void test_rows(void **state)
 	}
 }
 
+/* No window of a compiled plan begins before the padding's first element or behind the input. */
+static void test_windows(void **state)
+{
+	/* The last of 4 windows of 3 elements, 2 apart, begins at element 3 * 2 - head. */
+	struct nn_window w = {
+		.h = { .in = 3, .out = 4, .stride = 2, .head = 4, .filter = 3, .dilation = 2 },
+		.w = { .in = 1, .out = 1, .stride = 1, .head = 0, .filter = 1, .dilation = 1 },
+	};
+
+	(void)state;
+	assert_true(nn_window_reaches(&w));
+	w.h.head = 5;
+	assert_false(nn_window_reaches(&w));
+	w.h.filter = 4;
+	assert_true(nn_window_reaches(&w));
+	w.h.in = 1;
+	assert_false(nn_window_reaches(&w));
+	w.h.in = 2;
+	assert_true(nn_window_reaches(&w));
+	w.w.head = 1;
+	assert_false(nn_window_reaches(&w));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -375,6 +398,7 @@ int main(void)
 		cmocka_unit_test(test_any_weights),
 		heap_unit_test(test_words_that_end),
 		heap_unit_test(test_rows),
+		cmocka_unit_test(test_windows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
