@@ -20,7 +20,7 @@
 #include "tests/model_builder.h"
 
 #define USER 7003
-#define ENGINE "/sys/fs/cgroup/*/user-7003"
+#define ENGINE "/sys/fs/cgroup/" "*/user-7003"
 #define CONTAINER "/sys/fs/cgroup/shares-test"
 #define INNER CONTAINER "/inner"
 #define POD INNER "/pod"
@@ -376,7 +376,7 @@ static unsigned int find_idle(char names[2048])
 	glob_t found;
 
 	names[0] = '\0';
-	if (!glob("/sys/fs/cgroup/*/idle/worker-*", 0, NULL, &found))
+	if (!glob("/sys/fs/cgroup/" "*/idle/worker-*", 0, NULL, &found))
 		for (count = 0; count < found.gl_pathc; count++)
 			length += (size_t)snprintf(names + length, 2048 - length, "%s ",
 						   found.gl_pathv[count]);
@@ -394,7 +394,7 @@ static void test_no_cgroup(void **state)
 	struct client c;
 
 	(void)state;
-	if (!find("/sys/fs/cgroup/*/idle", idle))
+	if (!find("/sys/fs/cgroup/" "*/idle", idle))
 		skip();
 	*strrchr(idle, '/') = '\0';
 	snprintf(most, sizeof(most), "%s/cgroup.max.descendants", idle);
