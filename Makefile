@@ -45,9 +45,9 @@ AR	:= aarch64-linux-gnu-ar
 endif
 CC	?= cc
 AR	?= ar
-# A build folder that was built with -Werror, as by the tests, keeps this flag, so that nothing is
-# compiled twice. The option -g1 records names and lines, and compiles in three quarters of the time
-# of -g.
+# If the build folder was built with -Werror, for example by the tests, CFLAGS keeps -Werror, so
+# that make does not compile all files again. The option -g1 records names and lines, and compiles
+# in three quarters of the time of -g.
 ifeq ($(origin CFLAGS),undefined)
 CFLAGS	:= $(strip -O2 -g1 $(findstring -Werror,$(file <$(BUILD)/obj/flags)))
 endif
@@ -70,8 +70,8 @@ san	:= -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-po
 # With -O2, sanitizers would make up half of the compile time.
 level	:= -O1
 endif
-# The code reads hostile input (see security.rst), so it is hardened. Fortified calls need an
-# optimiser, and would hide faults from a sanitizer.
+# The code reads hostile input (see security.rst), so it is hardened. Fortified calls work only in
+# optimised code, and would hide faults from a sanitizer.
 machine	:= $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 harden	:= -fstack-protector-strong \
 	$(if $(and $(findstring clang,$(CC)),$(filter aarch64,$(machine))),,-fstack-clash-protection) \
@@ -118,7 +118,7 @@ runtime	:= $(if $(wildcard user/runtime/*.map),$(call objects,user/runtime/*.c u
 lower	:= user/clients/*.c user/clients/lower/*.c
 tflite	:= $(call objects,$(lower) user/clients/tflite/*.c user/clients/tflite/*/*.c)
 onnx	:= $(call objects,$(lower) user/clients/onnxruntime/*.c user/clients/onnxruntime/*/*.c)
-# These objects make models for tests and benches.
+# The following objects make models for tests and benches.
 makers	:= $(call objects,user/vectors/*.c)
 # The objects of the kit, and of the three programs of nnacceld. In nnacceld, only the worker
 # computes, and only the keeper has a database.
@@ -163,7 +163,7 @@ benches	:= $(patsubst user/bench/%.c,$(BUILD)/bench-bin/%,$(filter-out %/uring.c
 test_src := $(filter-out $(if $(vulkan),,%/vulkan_test.c %/vulkan_lower_test.c),$(wildcard user/tests/*_test.c))
 tests	:= $(patsubst user/tests/%.c,$(BUILD)/tests/%,$(test_src))
 test_lib := $(patsubst %.c,$(obj)/%.o,$(filter-out %_test.c,$(wildcard user/tests/*.c)) user/vectors/random.c)
-# The test programs that the VMs of `make test` run, which are built first.
+# The test programs that `make test` runs in VMs. These programs are built before the VMs start.
 vm_tests := $(filter $(BUILD)/tests/hal_% %/runtime_hardware_test %/runtime_caching_test %/runtime_extension_test,$(tests))
 replays	:= $(patsubst user/tests/fuzz/corpus/%,$(BUILD)/replay/%_fuzz,$(wildcard user/tests/fuzz/corpus/*))
 fuzzers	:= $(patsubst user/tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard user/tests/fuzz/*_fuzz.c))
@@ -254,10 +254,11 @@ ifneq ($(SAN),)
 $(obj)/user/tests/%.o: level := -O0
 endif
 
-# Weights may have any value, so results that are computed from them wrap and are never undefined.
+# Sums and products of weights may overflow, because weights may have any value. With -fwrapv an
+# overflow wraps, instead of being undefined.
 fast_kernels := $(call objects,user/plan/kernels/*.c)
 $(fast_kernels) $(fast_kernels:$(obj)/%=$(fuzz_obj)/%): private base += -fwrapv
-# These files use instruction sets that not all arm64 CPUs have.
+# The files *_dotprod.c, *_i8mm.c and *_fp16.c use instructions that not all arm64 CPUs have.
 ifeq ($(ARCH),arm64)
 $(filter %_dotprod.o,$(fast_kernels)): private base += -march=armv8.2-a+dotprod
 $(filter %_i8mm.o,$(fast_kernels)): private base += -march=armv8.2-a+i8mm
@@ -373,8 +374,8 @@ $(BUILD)/sbin/nnaccel-keeper: $(keeper) $(BUILD)/lib/libnnkit.a
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -o $@ $^ $(ldflags) -lseccomp -lsqlite3 -lcrypto
 
-# Not every version of glslang knows cooperative matrices. If glslang does not, their shader is
-# empty and not used.
+# Not every version of glslang supports cooperative matrices. Without this support, the shader for
+# cooperative matrices is empty and not used.
 $(gen)/glslang: FORCE
 	@mkdir -p $(@D)
 	@compiler=$$(scripts/glslang); echo "$$compiler" | cmp -s - $@ || echo "$$compiler" > $@
@@ -495,13 +496,14 @@ $(faulty_engine): $(call objects,user/tests/faulty_engine/*.c) $(filter-out %/ma
 # An engine finds the keeper by a link in the engine's folder.
 $(own_engines) $(kit_engine) $(faulty_engine) $(BUILD)/tests/rebuilt/nnacceld: | $(BUILD)/sbin/nnaccel-keeper
 
-# The programs that submit to a ring.
+# The programs that submit requests by io_uring.
 $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_test \
 	$(BUILD)/bench-bin/uring $(BUILD)/bench-bin/burst: private ldflags += -luring
 
 # ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
 
-# The excluded programs define the functions of locks.o, or dlsym(), themselves.
+# The programs *_nodes_test and run_test are excluded, because they define the functions of locks.o,
+# or dlsym(), themselves.
 $(filter-out %_nodes_test %/run_test,$(tests)) $(kit_engine) $(failing_engine): $(obj)/user/tests/locks/locks.o
 tests: $(tests) $(kit_engine) $(faulty_engine) $(failing_engine) $(BUILD)/tests/stress $(BUILD)/tests/soak $(BUILD)/tests/edu $(BUILD)/tests/edu_iommu $(plugins) $(test_plugins) $(BUILD)/tests/rebuilt/nnacceld \
 	$(plugged) $(if $(vulkan),$(vulkan_library))
@@ -515,7 +517,7 @@ $(BUILD)/tests/hal_runtime_%_test: $(obj)/user/tests/hal_runtime_%_test.o $(test
 	$(test_link) -lneuralnetworks -lcmocka -lm
 $(BUILD)/tests/hal_%_test: $(obj)/user/tests/hal_%_test.o $(test_lib) $(libhal) $(call archive,ring model)
 	$(test_link) -lnnaccel -lcmocka -lm
-# These programs use the exporter of the selftests.
+# The following programs use the exporter in selftests/lib.
 exporters := $(obj)/selftests/lib/exporters.o
 $(exporters) $(patsubst %,$(obj)/user/tests/%.o,hal_dmabuf_test hal_reach_test hal_kit_test hal_runtime_mixed_test hal_runtime_vulkan_test libnnaccel_direct_test \
 		kit_engine/engine): \
@@ -532,7 +534,7 @@ $(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/ba
 	$(test_link) $(failing_calls) -lcmocka
 # The source of this test includes the keeper's loop.
 $(BUILD)/tests/keeper_loop_test: $(patsubst %,$(obj)/user/%.o,kit/cache/message kit/api/log base/packet)
-# These test programs imitate ONNX Runtime.
+# The tests of the provider for ONNX Runtime imitate ONNX Runtime.
 $(patsubst %,$(BUILD)/tests/%_test,onnxruntime onnxruntime_nodes): $(BUILD)/tests/%: $(obj)/user/tests/%.o $(onnx) \
 		$(patsubst %,$(obj)/user/%.o,runtime/sha256 ops/float16) $(libnn)
 	$(test_link) -lneuralnetworks -lnnaccel -lcmocka -lm
@@ -566,8 +568,8 @@ $(BUILD)/tests/tools_demo_test: $(patsubst %,$(obj)/user/tools/%.o,demo demo_cam
 $(BUILD)/tests/tools_demo_test: private ldflags += -lpng -lnativewindow $(patsubst %,-Wl$(comma)--wrap=%,open ioctl poll fopen clock_gettime)
 # tools_models_test imitates the runtime.
 $(BUILD)/tests/tools_models_test: $(patsubst %,$(obj)/user/tools/%.o,explain bench) $(call archive,ops model)
-# These tests call internal functions of libnnaccel; some tests imitate the kernel by an ioctl() of
-# their own.
+# The tests libnnaccel_*_test call internal functions of libnnaccel; some of them imitate the kernel
+# by an ioctl() of their own.
 $(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $(failing) $(call archive,ring model)
 	$(test_link) $(failing_calls) -lcmocka -lm
 # libnnaccel_direct_test starts the test engine at run time.
@@ -576,7 +578,7 @@ $(BUILD)/tests/vectors_test: $(makers)
 # plan_diff_test needs the objects that make its graphs and that damage its plans.
 $(BUILD)/tests/plan_diff_test: $(call objects,user/tests/plan_diff/*.c) $(makers)
 $(BUILD)/tests/plan_each_test: $(addprefix $(obj)/user/tests/plan_diff/,bounds.o damage.o) $(obj)/user/vectors/form.o
-# These programs test failing allocations, as libnnaccel_%_test does.
+# The following programs let allocations fail, as libnnaccel_*_test do.
 $(patsubst %,$(BUILD)/tests/%_test,plan_fail runtime_fail hal_fail engine_fail engine_plugin): private ldflags += $(failing_calls)
 $(BUILD)/tests/plan_fail_test: $(failing) $(filter-out %/bounds.o %/damage.o,$(call objects,user/tests/plan_diff/*.c)) $(makers)
 $(patsubst %,$(BUILD)/tests/%_test,hal_fail engine_fail engine_plugin): $(failing)
@@ -647,8 +649,8 @@ fuzz_level := -O1 -fsanitize=fuzzer-no-link
 # clang needs more time for the inner loops than for all other sources. The inner loops parse no
 # hostile bytes, and would make up most of the code that libFuzzer counts.
 $(fuzz_obj)/user/plan/kernels/%.o: fuzz_level := -O0
-# Only code that parses bytes reports compared numbers to libFuzzer. In the folders below, this
-# report would take a third of the time.
+# Only code that parses bytes reports compared numbers to libFuzzer. In the folders of the next
+# line, reporting would take a third of the time.
 $(foreach folder,clients ops plan/passes plan/run runtime hal tests,$(fuzz_obj)/user/$(folder)/%.o): fuzz_level += -fno-sanitize-coverage=trace-cmp
 $(fuzz_obj)/user/plan/run/threads.o: private base += -DHELPER_STACK_SIZE=8388608
 $(fuzz_obj)/%.o: %.c
@@ -863,7 +865,8 @@ bench-compute: $(BUILD)/bench-bin/compute $(if $(trixie),$(BUILD)/bench-bin/comp
 		>> $(BUILD)/bench/compute.tsv
 	column -t -s '	' $(BUILD)/bench/compute.tsv
 endif
-# The plug-in runs in the emulator, so the compiler of this machine builds it.
+# The emulator loads the plug-in, so the plug-in is built by the compiler of this machine, not by a
+# cross compiler.
 $(BUILD)/bench-bin/count.so: user/bench/count/plugin.c user/bench/count/mark.h
 	@mkdir -p $(@D)
 	$(call short,CC)cc -std=gnu11 $(warnings) -O2 -fPIC -fvisibility=hidden -shared -o $@ $<
@@ -987,7 +990,7 @@ endef
 export nnaccel_pc engine_pc neuralnetworks_pc
 
 dist	:= user/engine/dist
-# FROM files, TO folder, MODE
+# $(call put,FILES,FOLDER,MODE) installs files in a folder, or does nothing if FILES is empty.
 put	= $(if $(1),install -D -m $(3) -t $(DESTDIR)$(2) $(1))
 
 install: user man

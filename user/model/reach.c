@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* WITHIN: the subgraph uses only readable constants. UNKNOWN: it was not examined yet. */
+/* WITHIN: the subgraph uses only readable constants. UNKNOWN: the subgraph was not examined yet. */
 enum reach { UNKNOWN, WITHIN, BEYOND };
 
 struct survey {

@@ -109,8 +109,8 @@ static void clamp_float(const struct nn_run *r, int32_t activation)
 }
 
 /*
- * Clamps stored values. The sign bits of int8 values are flipped, because unsigned bytes are
- * compared, and then have the same order as the real values.
+ * Clamps stored values. The loop compares unsigned bytes, so the sign bits of int8 values are
+ * flipped: flipped bytes have the order of the real values.
  */
 static void clamp_q8(const struct nn_run *r, int32_t activation)
 {

@@ -127,9 +127,9 @@ static enum nn_status detect(struct nn_run *r, const struct nn_nms *nms, struct 
 		if (!nn_box_is_valid(&v->boxes[i]))
 			return nn_run_fail(r, "input 1: box %zu has its corners out of order", i);
 	/*
-	 * only_falls: suppression cannot raise a score, because it sets scores to 0 and no score is
-	 * negative. In this case, a box can be ignored if at least `limit` detections have a higher
-	 * score than the box.
+	 * If only_falls is true, suppression cannot raise a score, because suppression sets scores
+	 * to 0 and no score is negative. A box can then be ignored if at least `limit` detections
+	 * have a higher score than the box.
 	 */
 	only_falls = nms->kernel == NN_NMS_HARD && nn_run_float(r, SCORE_THRESHOLD, 0) >= 0;
 	for (uint32_t first = 0, last; first < regions; first = last) {

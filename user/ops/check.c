@@ -69,7 +69,10 @@ static uint32_t type_of(const struct nn_check *c, uint32_t input)
 	return type >= 0 && type < NN_TYPE_COUNT ? NN_T(type) : 0;
 }
 
-/* Returns the fundamental types that a rule allows in the checked operation. */
+/*
+ * Returns the set of fundamental types that a rule allows. Bits such as NN_SAME allow types that
+ * depend on the types of the operation's inputs.
+ */
 static uint32_t type_set(const struct nn_check *c, uint32_t types)
 {
 	uint32_t set = types & (NN_T(NN_TYPE_COUNT) - 1);
@@ -88,7 +91,7 @@ static uint32_t type_set(const struct nn_check *c, uint32_t types)
 	return set;
 }
 
-/* Writes the names of a set of types, such as "FLOAT32 or FLOAT16". */
+/* Writes the names of the types in a set to `text`, for example "FLOAT32 or FLOAT16". */
 static void describe_types(uint32_t set, char *text, size_t size)
 {
 	text[0] = 0;

@@ -165,7 +165,7 @@ static void emit(struct job *j, float score, uint32_t anchor, uint32_t class)
 	j->count++;
 }
 
-/* Removes the anchors whose best score is not above the threshold from the list `good`. */
+/* Removes from the list `good` all anchors whose best score is not above the threshold. */
 static void drop_worse(struct job *j, float threshold)
 {
 	size_t left = 0;

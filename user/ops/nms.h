@@ -25,7 +25,7 @@ struct nn_nms {
 	enum nn_nms_kernel kernel;
 	float threshold;	/* overlap from which a box is suppressed */
 	float sigma;
-	float floor;	/* boxes with a score below `floor` are dropped; the best box never is */
+	float floor;	/* boxes with a score below `floor` are dropped, except the best box */
 	int32_t limit;		/* maximum number of selected boxes; no limit if negative */
 	size_t most;	/* NN_NMS_DISCARD: number of the best boxes to examine; 0: all boxes */
 	/*

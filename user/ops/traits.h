@@ -9,8 +9,8 @@
 #include "ops/op.h"
 
 /*
- * A convolution or pooling that follows a PAD may replace the PAD by padding of its own. This is
- * the kind of border for which the replacement gives the same results.
+ * A convolution or pooling that follows a PAD may replace the PAD by padding of its own. The enum
+ * nn_border tells for which borders of the PAD the results stay the same.
  */
 enum nn_border {
 	NN_BORDER_NONE,

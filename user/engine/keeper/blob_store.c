@@ -396,8 +396,9 @@ bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[
 }
 
 /*
- * SQL conditions: the entries of the user who puts an entry, and the entries of all users, except
- * the entry that is replaced.
+ * SQL conditions for adding an entry: OF_USER selects the entries of the user who adds the entry,
+ * and OF_ALL selects the entries of all users. The entry that the new entry replaces is not
+ * selected.
  */
 #define OF_USER "FROM plan WHERE uid = ?1 AND key <> ?2"
 #define OF_ALL "FROM plan WHERE uid <> ?1 OR key <> ?2"

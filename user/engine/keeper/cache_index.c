@@ -31,7 +31,7 @@
 /*
  * Minimum time between two checks for changes by another connection, because SQLite locks the file
  * during a check. Between two checks, the keeper may report a hash as stored although another
- * connection has removed it. This is harmless, because this engine did store the hash.
+ * connection has removed it. The wrong report is harmless, because this engine did store the hash.
  */
 #define ASK_AGAIN_NS UINT64_C(1000000000)
 
@@ -87,7 +87,10 @@ static const char schema[] =
 	"CREATE INDEX IF NOT EXISTS plan_by_user ON plan (uid, used);"
 	"INSERT OR IGNORE INTO meta VALUES ('next_file', '0');";
 
-/* A row of the index, and its last use, as a number that a counter increments at each use. */
+/*
+ * A row of the index, and the time of its last use: the value of a counter that each use
+ * increments.
+ */
 struct use {
 	uint32_t uid;
 	uint8_t token[CACHE_TOKEN_SIZE];

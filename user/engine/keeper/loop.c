@@ -38,8 +38,8 @@
 #define STORE_NS UINT64_C(100000000)
 
 /*
- * Limit of the bytes of plans that a user writes in an hour, as a multiple of the user's limit of
- * cached plans.
+ * In an hour, a user may write WRITE_TIMES times as many bytes of plans as the user's cached plans
+ * may have.
  */
 #define WRITE_TIMES 4
 #define WRITE_NS (3600 * NS_PER_S)
@@ -57,8 +57,8 @@ enum { BROKER, WORK_END, LISTENER, FIRST_CLIENT };
 enum queue_kind { INDEX, WRITE, VERIFY, QUEUES };
 
 /*
- * The stages of a request. A request for a plan passes through BEGIN and FINISH, because the index
- * thread does the request's first and last step.
+ * The stages of a request. A request for a plan goes through BEGIN and FINISH, because the index
+ * thread performs both the first and the last step of the request.
  */
 enum stage { BEGIN, FINISH };
 
@@ -82,7 +82,7 @@ struct client {
 	bool is_admin;
 	bool is_busy;	/* true: a task runs for this client, so poll() does not watch the client */
 	int memory;			/* memfd to which the client writes a plan, or -1 */
-	struct message made_for;	/* the request for which `memory` was made */
+	struct message made_for;	/* the worker's request for which `memory` was made */
 	struct task task;
 };
 
@@ -398,7 +398,10 @@ static struct task *run_transaction(struct keep *k, struct task *batch)
 		t = t->next;
 	begun = t && cache_index_begin(k->index);
 	for (t = batch; t; t = t->next) {
-		/* In the stage FINISH, the file of a task is already verified or written. */
+		/*
+		 * In the stage FINISH, the task's file was already verified or written, so the task
+		 * ends here.
+		 */
 		t->ended = t->stage == FINISH;
 		ask_index(k, t);
 		if (begun && cache_index_batch_failed(k->index)) {
@@ -430,7 +433,8 @@ static void run_batch(struct keep *k, struct task *batch)
 /* ---- threads ---- */
 
 /*
- * Takes the first task of another user than the user that was served last, or else the first task.
+ * Takes the first task that does not belong to the user served last. If all tasks belong to that
+ * user, takes the first task.
  */
 static struct task *take_turn(struct queue *q)
 {

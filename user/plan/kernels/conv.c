@@ -153,8 +153,8 @@ static char *copy_window(const struct conv *c, const char *in, int64_t y, int64_
 
 /*
  * Returns the number of adjacent windows, from row `y` and column `x` on, that are inside the
- * image. Counts only windows whose rows can be copied in chunks, because CHUNK bytes of the image
- * follow each row of the window.
+ * image. Counts only windows whose rows are all followed by CHUNK more bytes of the image, so that
+ * the rows can be copied in chunks.
  */
 static size_t count_inside(const struct conv *c, int64_t y, int64_t x)
 {

@@ -62,8 +62,8 @@ static size_t block_f32(const struct depthwise *d)
 }
 
 /*
- * Initialises those members that depend on the window. The structures nn_depthwise_f32 and
- * nn_depthwise_q8 both have these members.
+ * Initialises the members of a struct nn_depthwise_f32 or nn_depthwise_q8 that describe the image
+ * and the window.
  */
 #define WINDOW(d)									\
 	.channels = (d)->in.c, .height = (d)->window.h.filter, .width = (d)->window.w.filter,	\

@@ -10,8 +10,9 @@
 #endif
 
 /*
- * A whole output row is computed for this number of vectors of channels, then for the next vectors.
- * The weights of DEPTHWISE_BLOCKS vectors of channels fit in the first-level cache.
+ * A whole output row is computed for DEPTHWISE_BLOCKS vectors of channels before the next vectors
+ * of channels are begun. The weights of DEPTHWISE_BLOCKS vectors of channels fit in the first-level
+ * cache.
  */
 #define DEPTHWISE_BLOCKS 8
 

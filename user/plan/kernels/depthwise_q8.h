@@ -11,7 +11,8 @@
  * for each plane, with four bytes for each channel. The scales are followed by the taps, column by
  * column; each column has a tap for each group of four rows. If there are no gaps between pixels in
  * memory, a block may begin in one pixel and end in the next pixel, so a block may begin at any
- * channel. Parameters are then packed for all blocks up to the next block that begins at channel 0.
+ * channel. Without gaps between pixels, parameters are packed for all blocks up to the next block
+ * that begins at channel 0.
  */
 #ifndef NN_PLAN_KERNELS_DEPTHWISE_Q8_H
 #define NN_PLAN_KERNELS_DEPTHWISE_Q8_H
@@ -40,8 +41,9 @@ struct depthwise_q8_layout {
 };
 
 /*
- * Returns the number of blocks from a block at channel 0 to the next block at channel 0. If there
- * are gaps between pixels, each pixel has this number of blocks.
+ * Returns the number of blocks whose parameters are packed. If there are gaps between pixels, these
+ * are the blocks of one pixel. Without gaps, these are the blocks from a block that begins at
+ * channel 0 up to the next block that begins at channel 0.
  */
 static inline size_t depthwise_q8_blocks(const struct nn_depthwise_q8 *d)
 {

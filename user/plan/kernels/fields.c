@@ -74,7 +74,7 @@ bool nn_window_reaches(const void *state)
 
 /*
  * RUN(in, 5) requires that five fields from `in` on are contiguous in struct nn_axis. RUN(zero, 3)
- * requires the same of three fields from `zero` on in struct nn_q8_output.
+ * requires that three fields from `zero` on are contiguous in struct nn_q8_output.
  */
 _Static_assert(offsetof(struct nn_axis, dilation) ==
 	       offsetof(struct nn_axis, in) + 4 * sizeof(uint32_t), "RUN(in, 5)");

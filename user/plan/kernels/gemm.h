@@ -19,8 +19,8 @@ static inline bool nn_has_constants(const struct nn_run *r)
 }
 
 /*
- * The rows of a product are divided into tasks at multiples of NN_TILE_ROWS, which is a multiple of
- * the rows of most tiles.
+ * The first row of each task is a multiple of NN_TILE_ROWS. The number of rows of most tiles
+ * divides NN_TILE_ROWS.
  */
 #define NN_TILE_ROWS 14
 
@@ -90,8 +90,8 @@ size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa);
 
 /*
  * Packs the columns [first, first + count) of the weights. `first` must be a multiple of the number
- * of columns of the widest panel. `count` must be such a multiple too, unless the last column of
- * the weights is packed. Returns false if the product does not accept the bias.
+ * of columns of the widest panel. `count` must be a multiple of the same number, unless the last
+ * column of the weights is packed. Returns false if the product does not accept the bias.
  */
 bool nn_gemm_pack(const struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
 		  size_t first, size_t count, void *packed);

@@ -246,9 +246,10 @@ static inline ALWAYS_INLINE TARGET void end_piece_f32(int rows, int vectors,
 
 /*
  * Adds the products of elements [first, first + depth) of the depth, in pieces of SUM_MOST
- * elements. Pieces always begin at multiples of SUM_MOST, not where the parts of a row begin. So
- * the results do not depend on the division of rows into tasks, although the parts depend on it.
- * `acc` has the sums of those elements of piece `piece` that were added before.
+ * elements. Pieces always begin at multiples of SUM_MOST, not where the parts of a row begin. The
+ * parts depend on the division of rows into tasks, but the pieces do not, so the results do not
+ * depend on the division. Before the call, `acc` has the sums of the elements of piece number
+ * `piece` that earlier calls added.
  */
 static inline ALWAYS_INLINE TARGET size_t pieces_f32(int rows, int vectors, const NUM *a,
 						     size_t stride, size_t first, size_t depth,

@@ -30,8 +30,8 @@
 #define BLOCK (SUM_ROWS * ROWS)
 
 /*
- * Splits x and y into quarters of 128 bits. The lower half of the result has two sums from x: of
- * quarters 0 and 1, and of quarters 2 and 3. The upper half has the same two sums from y.
+ * Splits x and y into quarters of 128 bits, and adds neighbouring quarters. The quarters of the
+ * result are x0 + x1, x2 + x3, y0 + y1 and y2 + y3.
  */
 static inline ALWAYS_INLINE TARGET i32x16 sum_parts(i32x16 x, i32x16 y)
 {
@@ -46,8 +46,9 @@ static inline ALWAYS_INLINE TARGET i32x16 sum_parts(i32x16 x, i32x16 y)
 static inline ALWAYS_INLINE TARGET i32x16 sum_lanes(i32x16 x[SUM_ROWS])
 {
 	/*
-	 * Each vector has quarters of 128 bits. After the first loop, a quarter has two sums for
-	 * each of two original vectors; after the second loop, one sum for each of four vectors.
+	 * After the first loop, each quarter of 128 bits has two partial sums of each of two
+	 * original vectors. After the second loop, each quarter has one partial sum of each of four
+	 * original vectors.
 	 */
 	UNROLL
 	for (int i = 0; i < 8; i++)

@@ -4,9 +4,9 @@
  * TARGET, LANES (of 32 bits), the vector type VI, ROWS (rows of the largest tile), TILES,
  * SPLAT_BYTE, SPLAT, XOR and LOAD. DPBUSD(sums, a, b) adds the products of four unsigned bytes of a
  * and four signed bytes of b to each sum. SCALE, STORE_ONE and STORE_TWO convert sums to outputs.
- * PRODUCT is the name of the function to define. correct_block() computes the corrections for b's
- * zero point of up to BLOCK rows. If DPBUSD may saturate, the includer also defines SPLITS, HALVE
- * and SUBTRACT_BYTES.
+ * PRODUCT is the name of the function to define. correct_block() computes, for up to BLOCK rows,
+ * the corrections for b's zero point. If DPBUSD may saturate, the includer also defines SPLITS,
+ * HALVE and SUBTRACT_BYTES.
  */
 #if !defined(BLOCK) || !defined(DPBUSD) || !defined(LANES) || !defined(LOAD) || \
     !defined(PRODUCT) || !defined(ROWS) || !defined(SCALE) || !defined(SPLAT) || \

@@ -306,16 +306,17 @@ struct nn_reduce_f32 {
 };
 
 /*
- * The result for an element of struct nn_response_f32. NN_RESPONSE_BASE: the base of the element;
- * other values: the element divided by this power of its base.
+ * The result for an element in struct nn_response_f32. For NN_RESPONSE_BASE, the result is the base
+ * of the element. For the other values, the result is the element divided by a power of its base,
+ * whose exponent is 1, 1/2 or 3/4.
  */
 enum nn_response_power { NN_RESPONSE_BASE, NN_RESPONSE_ONE, NN_RESPONSE_HALF,
 			 NN_RESPONSE_THREE_QUARTERS };
 
 /*
- * Local response normalisation. The base of an element is bias + alpha * the sum of the squares of
- * the element, of `before` elements before it and of `after` elements after it. These elements are
- * `step` apart in memory.
+ * Local response normalisation. The base of an element is bias + alpha * s, where s is the sum of
+ * the squares of the element, of `before` elements before the element, and of `after` elements
+ * after the element. Adjacent elements are `step` floats apart in memory.
  */
 struct nn_response_f32 {
 	const float *in;
@@ -430,8 +431,8 @@ struct nn_isa {
 	void (*binary_f16)(const struct nn_binary_f32 *b);
 	struct nn_gemm_config gemm_q8;
 	/*
-	 * An int8 GEMM for products with int32 results (nn_gemm_q8.sums). It is faster than gemm_q8
-	 * if few weights are large. If gemm_sums.run is NULL, gemm_q8 is used.
+	 * An int8 GEMM for products with int32 results (nn_gemm_q8.sums). The GEMM gemm_sums is
+	 * faster than gemm_q8 if few weights are large. If gemm_sums.run is NULL, gemm_q8 is used.
 	 */
 	struct nn_gemm_config gemm_sums;
 	struct nn_depthwise_config depthwise_q8;

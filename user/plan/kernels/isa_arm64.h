@@ -7,7 +7,7 @@
 
 #include "plan/kernels/isa.h"
 
-/* The instruction sets of arm64, the best first, except the plain C code. */
+/* All instruction sets of arm64, the best first; plain C code is not listed. */
 #define NN_ISAS(I) I(i8mm) I(fp16) I(dotprod) I(neon)
 
 void nn_gemm_q8_neon(const struct nn_gemm_q8 *g);

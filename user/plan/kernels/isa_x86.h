@@ -11,7 +11,7 @@
 #define NN_TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 #define NN_TARGET_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
 
-/* The instruction sets of x86, the best first, except the plain C code. */
+/* All instruction sets of x86, the best first; plain C code is not listed. */
 #define NN_ISAS(I) I(vnni) I(avx512) I(avx_vnni) I(avx512_vnni_256) I(avx2) I(sse4)
 
 void nn_gemm_q8_avx512(const struct nn_gemm_q8 *g);

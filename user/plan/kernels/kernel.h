@@ -120,11 +120,12 @@ struct nn_kernel {
 	 * Prepares an operation whose code is in `codes`. All shapes are known, and only constant
 	 * inputs have data; input 0 and output 0 are not empty. ready->state is zeroed memory of
 	 * state_size bytes. Returns false if memory runs out or this kernel cannot run the
-	 * operation; then the caller tries the next kernel, and at last the reference code.
+	 * operation. The caller then tries the next kernel, and uses the reference code if no
+	 * kernel is left.
 	 *
-	 * The layout of packed weights may depend only on types, shapes, scalars and `isa`. It must
-	 * not depend on `threads`, because a loaded plan uses weights that were packed before the
-	 * plan was saved.
+	 * The layout of packed weights may depend only on types, shapes, scalars and `isa`. The
+	 * layout must not depend on `threads`, because a loaded plan uses weights that were packed
+	 * before the plan was saved.
 	 *
 	 * If prepare() reads the values of a tensor, prepare() adds the tensor to ready->reads,
 	 * even if prepare() rejects the operation.

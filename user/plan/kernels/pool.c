@@ -26,7 +26,9 @@ struct pool {
 
 #define MAX_PIXELS (1 << 23)	/* maximum number of bytes whose sum fits in an int32_t */
 
-/* In a loaded plan, windows must have dilation 1, so that each contains pixels of the image. */
+/*
+ * In a loaded plan, windows must have dilation 1, so that each window contains pixels of the image.
+ */
 #define NN_STATE struct pool
 static const struct nn_field fields[] = {
 	WORD(kind, 0, NN_POOL_L2), FLAG(clamps), FLAG(is_float),
@@ -160,7 +162,7 @@ static void average_q8(const struct nn_isa *isa, const struct pool *p, const str
 			isa->sum_q8(in + cells->first * channels + y * row + c, channels,
 				    cells->columns, some, p->q.flip, sums);
 		for (size_t i = 0; i < some; i++) {
-			/* Flipping the sign bit added 128 to each signed byte; subtract this. */
+			/* Subtract the 128 that flipping the sign bit added to each signed byte. */
 			int32_t sum = sums[i] - count * p->q.flip;
 
 			out[c + i] = clamp_q8(p, (sum + (sum > 0 ? count / 2 : -(count / 2))) /

@@ -19,8 +19,8 @@
 
 /*
  * Widens a row of `depth` values to 16 bits. If `depth` is odd, a 0 is appended to the widened row.
- * The weights' zero point is not subtracted from packed weights. Returns the correction for this,
- * which is added to the bias at the beginning of each sum of the row.
+ * The zero point is not subtracted from packed weights. Returns the number that corrects the row's
+ * sums for the weights' zero point; each sum of the row begins at the bias plus this number.
  */
 static TARGET int32_t widen_row(const struct nn_gemm_q8 *g, const uint8_t *a, int16_t *to)
 {

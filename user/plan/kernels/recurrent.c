@@ -7,7 +7,10 @@
 #include "plan/run/threads.h"
 
 #define MAX_ROWS 56		/* maximum number of input rows that are multiplied at a time */
-/* minimum number of multiplications for which threads are used that are awake, or that sleep */
+/*
+ * Minimum number of multiplications of a product for which several threads are used: MIN_SHARED if
+ * the other threads are awake, MIN_WAKING if they sleep.
+ */
 #define MIN_SHARED 200000
 #define MIN_WAKING 2000000
 #define MIN_PACKED_ROWS 8	/* minimum number of rows for packing weights in each execution */
@@ -177,9 +180,9 @@ static void run_block(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * Returns whether several threads compute a product faster than one thread. If products of single
- * steps use only one thread, the other threads sleep, and only larger products are worth waking
- * them.
+ * Returns whether several threads compute a product faster than one thread. The other threads are
+ * awake if the products of single steps use several threads. Sleeping threads are woken only for
+ * large products, because waking takes time.
  */
 static bool is_shared(const struct nn_recurrent *l, size_t rows, size_t depth)
 {

@@ -33,7 +33,7 @@ static bool complete(void *state, struct nn_ready *ready)
 
 /*
  * Supported operations. An int8 ADD, SUB or MUL with a constant of one element also maps each byte
- * to a byte, so a table can replace it.
+ * to a byte, so a table can replace the operation.
  */
 static const struct {
 	int32_t code;

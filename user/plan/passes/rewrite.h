@@ -8,7 +8,10 @@
 
 #include <nnaccel/engine_model.h>
 
-/* A rewrite is the beginning of one block of memory, which nn_model_free() frees as a whole. */
+/*
+ * The struct rewrite and all its arrays are in one block of memory, which nn_model_free() frees as
+ * a whole.
+ */
 struct rewrite {
 	struct nn_model model;
 	struct nn_subgraph subgraph;

@@ -609,8 +609,8 @@ static bool evict_one(struct section *holder, bool *missed)
 		}
 	}
 	/*
-	 * Do not wait for the lock of another section. The thread that holds it may wait for this
-	 * section's lock, which would be a deadlock.
+	 * Do not wait for the lock of another section, to avoid a deadlock: the thread that holds
+	 * the other lock may wait for this section's lock.
 	 */
 	if (!oldest || (of != holder && pthread_mutex_trylock(&of->lock)))
 		return false;

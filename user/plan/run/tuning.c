@@ -31,9 +31,10 @@ _Static_assert(NN_PLAN_HOT + NN_PLAN_TUNING < TUNED_EXECUTIONS, "clients save to
 /*
  * A proposal is kept if the plan is faster with the proposal in WINS of the ROUNDS rounds. A
  * proposal that changes nothing is faster in WINS rounds by chance in 3.5 % of cases. A proposal is
- * also kept if it is faster in PAIRS of the ROUNDS * ROUNDS pairs of measured runs. For a proposal
- * that changes nothing, this happens in 2.5 % of cases. Comparing rounds is better if the machine's
- * speed changes slowly; comparing pairs is better if threads are late in some runs.
+ * also kept if it is faster in PAIRS of the ROUNDS * ROUNDS pairs of measured runs. A proposal that
+ * changes nothing is faster in PAIRS pairs by chance in 2.5 % of cases. Comparing rounds is better
+ * if the machine's speed changes slowly; comparing pairs is better if threads are late in some
+ * runs.
  */
 #define WINS 7
 #define PAIRS 51
@@ -92,8 +93,8 @@ struct tuning *tuning_begin(struct tuning *t)
 	if (atomic_exchange(&t->busy, true))
 		return NULL;
 	/*
-	 * Read `wait` again: another execution may have ended the tuning, and cleared `busy`, after
-	 * the first time.
+	 * Read `wait` again: after the first read, another execution may have ended the tuning and
+	 * cleared `busy`.
 	 */
 	if (!atomic_load(&t->wait))
 		return t;
