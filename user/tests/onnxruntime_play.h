@@ -69,6 +69,9 @@ struct OrtNode {
 	 * inputs.
 	 */
 	const OrtValueInfo *every_in;
+	/* values that graphs inside of the node use; a node without such values has no graph */
+	const OrtValueInfo *implicit[MAX];
+	size_t implicit_count;
 };
 
 struct OrtGraph {
@@ -82,6 +85,7 @@ struct OrtGraph {
  * NULL.
  */
 static const OrtGraph *inner_graph;
+static const OrtValueInfo *outer_value;	/* value that an inner graph uses of an outer graph; may be NULL */
 
 struct OrtKeyValuePairs {
 	const char *keys[MAX], *values[MAX];
@@ -146,15 +150,17 @@ static OrtStatus *rank_of(const OrtTensorTypeAndShapeInfo *info, size_t *rank)
 
 static OrtStatus *dims_of(const OrtTensorTypeAndShapeInfo *info, int64_t *dims, size_t count)
 {
-	memcpy(dims, info->dims, count * sizeof(*dims));
+	for (size_t i = 0; i < count; i++)
+		dims[i] = info->dims[i] < -1 ? -1 : info->dims[i];
 	return result_of_read();
 }
 
+/* The unknown dimension -1 has a name, the unknown dimension -2 has none. */
 static OrtStatus *symbols_of(const OrtTensorTypeAndShapeInfo *info, const char *names[],
 			     size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		names[i] = info->dims[i] < 0 ? "N" : "";
+		names[i] = info->dims[i] == -1 ? "N" : "";
 	return result_of_read();
 }
 
@@ -241,8 +247,7 @@ static OrtStatus *is_output(const OrtValueInfo *value, bool *is)
 
 static OrtStatus *is_outer(const OrtValueInfo *value, bool *is)
 {
-	(void)value;
-	*is = false;
+	*is = value == outer_value;
 	return result_of_read();
 }
 
@@ -261,11 +266,13 @@ static OrtStatus *is_outer(const OrtValueInfo *value, bool *is)
 #define of_out out
 #define of_node nodes
 #define of_attribute attributes
+#define of_implicit implicit
 LIST(graph_in, OrtGraph, in, OrtValueInfo)
 LIST(graph_out, OrtGraph, out, OrtValueInfo)
 LIST(graph_node, OrtGraph, node, OrtNode)
 LIST(node_out, OrtNode, out, OrtValueInfo)
 LIST(node_attribute, OrtNode, attribute, OrtOpAttr)
+LIST(node_implicit, OrtNode, implicit, OrtValueInfo)
 
 static OrtStatus *node_in_count(const OrtNode *node, size_t *count)
 {
@@ -351,10 +358,9 @@ static OrtStatus *node_version(const OrtNode *node, int *version)
 	return result_of_read();
 }
 
-static OrtStatus *none(const OrtNode *node, size_t *count)
+static OrtStatus *graph_count(const OrtNode *node, size_t *count)
 {
-	(void)node;
-	*count = 0;
+	*count = node->implicit_count != 0;
 	return result_of_read();
 }
 
@@ -466,42 +472,66 @@ static OrtStatus *add_nodes(OrtEpGraphSupportInfo *info, const OrtNode *const *n
 
 /*
  * The imitated session, which runs a part that cannot be translated for a run. By default no session
- * can be made. `played_session` makes the output from the input and returns its status.
+ * can be made. `played_session` makes the outputs from the inputs and returns its status.
  */
-static OrtStatus *(*played_session)(const OrtValue *in, OrtValue *out);
-static unsigned int played_sessions;	/* number of sessions that exist */
+static OrtStatus *(*played_session)(const OrtValue *const *in, OrtValue *out);
+static unsigned int played_sessions;	/* number of sessions, their environments and options that exist */
 static void (*while_in_making)(void);	/* called while a session is made */
+static char played_settings[128];	/* of the last session */
+static char played_ports[256];		/* names of the inputs and outputs of the last run */
+static uint8_t played_model[4096];	/* model of the last session */
+static size_t played_size;
 
 static OrtStatus *create_env(OrtLoggingLevel level, const char *name, OrtEnv **env)
 {
-	(void)level;
-	(void)name;
-	*env = NULL;
-	return played_session ? NULL : create_status(1, "no session is played");
+	if (!played_session)
+		return create_status(1, "no session is played");
+	snprintf(played_settings, sizeof(played_settings), "%s: level %u", name, level);
+	*env = (OrtEnv *)played_model;
+	played_sessions++;
+	return NULL;
 }
 
 static OrtStatus *create_options(OrtSessionOptions **options)
 {
-	*options = NULL;
+	*options = (OrtSessionOptions *)played_model;
+	played_sessions++;
 	return NULL;
 }
 
-static OrtStatus *set_number(OrtSessionOptions *options, int number)
+static void release_one(void *object)
+{
+	(void)object;
+	played_sessions--;
+}
+
+static void tell(const char *what, int number)
+{
+	const size_t used = strlen(played_settings);
+
+	snprintf(played_settings + used, sizeof(played_settings) - used, ", %s %d", what, number);
+}
+
+static OrtStatus *set_severity(OrtSessionOptions *options, int level)
 {
 	(void)options;
-	(void)number;
+	tell("severity", level);
 	return NULL;
 }
 
-static OrtStatus *set_level(OrtSessionOptions *options, GraphOptimizationLevel level)
+static OrtStatus *set_optimisation(OrtSessionOptions *options, GraphOptimizationLevel level)
 {
 	(void)options;
-	(void)level;
+	tell("optimisation", (int)level);
 	return NULL;
 }
 
-static uint8_t played_model[4096];	/* model of the last session */
-static size_t played_size;
+static OrtStatus *set_threads(OrtSessionOptions *options, int count)
+{
+	(void)options;
+	tell("threads", count);
+	return NULL;
+}
 
 static OrtStatus *create_session(const OrtEnv *env, const void *data, size_t size,
 				 const OrtSessionOptions *options, OrtSession **session)
@@ -516,24 +546,21 @@ static OrtStatus *create_session(const OrtEnv *env, const void *data, size_t siz
 	return NULL;
 }
 
-static void release_session(OrtSession *session)
-{
-	(void)session;
-	played_sessions--;
-}
-
 static OrtStatus *run_session(OrtSession *session, const OrtRunOptions *options, const char *const *in_names,
 			      const OrtValue *const *in, size_t in_count, const char *const *out_names,
 			      size_t out_count, OrtValue **out)
 {
-	static OrtValue made;
+	static OrtValue made[MAX];
 
 	(void)session;
 	(void)options;
-	(void)in_names;
-	(void)out_names;
-	*out = &made;
-	return in_count == 1 && out_count == 1 ? played_session(*in, *out) : create_status(1, "other ports");
+	played_ports[0] = '\0';
+	for (size_t i = 0; i < in_count + out_count; i++)
+		snprintf(played_ports + strlen(played_ports), sizeof(played_ports) - strlen(played_ports), "%.9s%s",
+			 i < in_count ? in_names[i] : out_names[i - in_count], i + 1 == in_count ? " > " : " ");
+	for (size_t i = 0; i < out_count; i++)
+		out[i] = &made[i];
+	return played_session(in, made);
 }
 
 static OrtStatus *domain_count(const OrtGraph *graph, size_t *count)
@@ -589,12 +616,14 @@ static const void *get_api(uint32_t version)
 		table[i] = (void *)not_played;
 	table[AT_CreateEnv] = (void *)create_env;
 	table[AT_CreateSessionOptions] = (void *)create_options;
-	table[AT_SetSessionLogSeverityLevel] = (void *)set_number;
-	table[AT_SetSessionGraphOptimizationLevel] = (void *)set_level;
-	table[AT_SetIntraOpNumThreads] = (void *)set_number;
+	table[AT_SetSessionLogSeverityLevel] = (void *)set_severity;
+	table[AT_SetSessionGraphOptimizationLevel] = (void *)set_optimisation;
+	table[AT_SetIntraOpNumThreads] = (void *)set_threads;
 	table[AT_CreateSessionFromArray] = (void *)create_session;
 	table[AT_Run] = (void *)run_session;
-	table[AT_ReleaseSession] = (void *)release_session;
+	table[AT_ReleaseSession] = (void *)release_one;
+	table[AT_ReleaseSessionOptions] = (void *)release_one;
+	table[AT_ReleaseEnv] = (void *)release_one;
 	table[AT_Graph_GetNumOperatorSets] = (void *)domain_count;
 	table[AT_Graph_GetOperatorSets] = (void *)domain_list;
 	table[AT_CreateStatus] = (void *)create_status;
@@ -637,7 +666,9 @@ static const void *get_api(uint32_t version)
 	table[AT_Node_GetInputs] = (void *)node_in_list;
 	table[AT_Node_GetNumOutputs] = (void *)node_out_count;
 	table[AT_Node_GetOutputs] = (void *)node_out_list;
-	table[AT_Node_GetNumSubgraphs] = (void *)none;
+	table[AT_Node_GetNumSubgraphs] = (void *)graph_count;
+	table[AT_Node_GetNumImplicitInputs] = (void *)node_implicit_count;
+	table[AT_Node_GetImplicitInputs] = (void *)node_implicit_list;
 	table[AT_Node_GetNumAttributes] = (void *)node_attribute_count;
 	table[AT_Node_GetAttributes] = (void *)node_attribute_list;
 	table[AT_OpAttr_GetName] = (void *)attribute_name;

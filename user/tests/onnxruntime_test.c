@@ -197,6 +197,7 @@ static const struct OrtValueInfo w = { "w", { ONNX_FLOAT, 2, { 2, 3 } }, &w_valu
 static const struct OrtValueInfo m = { "m", { ONNX_FLOAT, 2, { -1, 3 } }, NULL, false };
 static const struct OrtValueInfo y = { "y", { ONNX_FLOAT, 2, { -1, 3 } }, NULL, true };
 static const struct OrtValueInfo z = { "z", { ONNX_FLOAT, 2, { -1, 3 } }, NULL, true };
+static const struct OrtValueInfo flag = { "flag", { ONNX_BOOL, 1, { 1 } }, NULL, false };
 static const struct OrtNode matmul = { .op = "MatMul", .version = 13, .in = { &x, &w },
 				       .out = { &m }, .in_count = 2, .out_count = 1 };
 static const struct OrtNode relu = { .op = "Relu", .version = 14, .in = { &m }, .out = { &y },
@@ -469,6 +470,11 @@ static void test_report_of_branch(int fd, const char *path)
 static void test_report(void **unused)
 {
 	static const struct OrtGraph whole = { { &matmul, &relu, &tangent }, { &x }, { &z }, 3, 1, 1 };
+	/* A graph inside of the node If reads m. */
+	static const struct OrtNode branch = { .op = "If", .version = 13, .in = { &flag }, .out = { &z },
+					       .in_count = 1, .out_count = 1, .implicit = { &m },
+					       .implicit_count = 1 };
+	static const struct OrtGraph outer = { { &matmul, &relu, &branch }, { &x, &flag }, { &y, &z }, 3, 2, 2 };
 	static const struct {
 		const struct OrtGraph *graph;
 		const char *text;
@@ -477,6 +483,8 @@ static void test_report(void **unused)
 		  "node\t-\tRelu\tRelu\t0\t18 multiplications do not pay for moving 20 bytes\n"
 		  "node\t-\tTan\tTan\t0\tthe NNAPI cannot express this operator\n" },
 		{ &part, "node\t0\tMatMul\tMatMul\t6\t-\nnode\t0\tRelu\tRelu\t0\t-\npart\t0\t8\t12\t24\n" },
+		{ &outer, "node\t0\tMatMul\tMatMul\t6\t-\nnode\t0\tRelu\tRelu\t0\t-\n"
+		  "node\t-\tIf\tIf\t0\tcontrol flow is unsupported\npart\t0\t8\t24\t24\n" },
 	};
 	struct ort_ep_factory *factory = load();
 	char path[64], text[512], expected[512];
@@ -486,9 +494,13 @@ static void test_report(void **unused)
 	assert_true(fd >= 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct ort_ep *ep = provider(factory, "ep.nn.report", path);
 		struct OrtEpGraphSupportInfo info = { .count = 0 };
+		struct ort_ep *ep;
 		ssize_t length;
+
+		least_work = cases[i].graph == &outer ? "0" : NULL;
+		ep = provider(factory, "ep.nn.report", path);
+		least_work = NULL;
 
 		assert_null(ep->GetCapability((OrtEp *)ep, cases[i].graph, &info));
 		length = pread(fd, text, sizeof(text) - 1, 0);
@@ -529,6 +541,51 @@ static void hear_to(int saved[2], char *text, size_t size)
 	got = read(saved[1], text, size - 1);
 	close(saved[1]);
 	text[got > 0 ? got : 0] = '\0';
+}
+
+/* Two unknown dimensions may differ, unless they have the same name. */
+static void test_unnamed_dimensions(void **unused)
+{
+	struct ort_ep_factory *factory = load();
+
+	(void)unused;
+	for (int64_t open = -2; open < 0; open++) {
+		const struct OrtValueInfo a = { "a", { ONNX_FLOAT, 2, { open, 2 } }, NULL, false };
+		const struct OrtValueInfo b = { "b", { ONNX_FLOAT, 2, { open, 2 } }, NULL, false };
+		const struct OrtValueInfo c = { "c", { ONNX_FLOAT, 2, { open, 2 } }, NULL, true };
+		const struct OrtNode add = { .op = "Add", .version = 14, .in = { &a, &b }, .out = { &c },
+					     .in_count = 2, .out_count = 1 };
+		const struct OrtGraph graph = { { &add }, { &a, &b }, { &c }, 1, 2, 1 };
+		struct ort_ep *ep = provider(factory, NULL, NULL);
+		struct OrtEpGraphSupportInfo info = { .count = 0 };
+
+		assert_null(ep->GetCapability((OrtEp *)ep, &graph, &info));
+		assert_int_equal(info.count, open == -1);
+		release(factory, ep);
+	}
+	unload(factory);
+}
+
+/*
+ * A graph that uses a value of an outer graph is an inner graph, even if its name is the main
+ * graph's name.
+ */
+static void test_outer_value(void **unused)
+{
+	struct ort_ep_factory *factory = load();
+
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		struct ort_ep *ep = provider(factory, NULL, NULL);
+		struct OrtEpGraphSupportInfo info = { .count = 0 };
+
+		outer_value = i ? &w : NULL;
+		assert_null(ep->GetCapability((OrtEp *)ep, &part, &info));
+		assert_int_equal(info.count, !i);
+		release(factory, ep);
+	}
+	outer_value = NULL;
+	unload(factory);
 }
 
 /*
@@ -667,19 +724,14 @@ static void ask_while_in_making(void)
 	assert_int_equal(info.count, 0);
 }
 
-static OrtStatus *as_session(const OrtValue *in, OrtValue *out)
+static OrtStatus *as_session(const OrtValue *const *in, OrtValue *out)
 {
 	static float data[] = { 8, 9 };
 
-	if (in->info.dims[1] != 3)
+	if (in[0]->info.dims[1] != 3)
 		return create_status(1, "another shape");
 	*out = (OrtValue){ { ONNX_FLOAT, 2, { 1, 2 } }, data, sizeof(data) };
 	return NULL;
-}
-
-static bool has_model(const char *text)
-{
-	return memmem(played_model, played_size, text, strlen(text));
 }
 
 /* A session of ONNX Runtime computes a part that cannot be translated for the shapes of a run. */
@@ -702,18 +754,12 @@ static void test_runs_of_runtime(void **unused)
 	for (int i = 0; i < 2; i++) {
 		run((struct ort_node_compute_info *)infos[0], &value, &context);
 		assert_null(last);
-		assert_int_equal(played_sessions, 1);
+		assert_string_equal(played_ports, "x > y ");
+		assert_string_equal(played_settings, "nnaccel: level 4, severity 4, optimisation 0, threads 1");
+		assert_int_equal(played_sessions, 2);	/* a session and its environment */
 		assert_int_equal(context.out[0].info.dims[1], 2);
 		assert_memory_equal(context.out[0].data, expected, sizeof(expected));
 	}
-	/*
-	 * The model that the session got contains the part's nodes, the constant, and the operator
-	 * sets.
-	 */
-	assert_true(has_model("MatMul"));
-	assert_true(has_model("Relu"));
-	assert_true(has_model("com.microsoft"));
-	assert_non_null(memmem(played_model, played_size, weights, sizeof(weights)));
 	/* If the session fails, too, the error is the error of the translation. */
 	value.info.dims[1] = 4;
 	run((struct ort_node_compute_info *)infos[0], &value, &context);
@@ -723,6 +769,156 @@ static void test_runs_of_runtime(void **unused)
 	assert_null(last);
 	played_session = NULL;
 	free(context.out[0].data);
+	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	assert_int_equal(played_sessions, 0);
+	release(factory, ep);
+	unload(factory);
+}
+
+static uint64_t read_varint(const uint8_t **at)
+{
+	uint64_t number = 0;
+
+	for (int shift = 0;; shift += 7) {
+		number |= (uint64_t)(**at & 0x7f) << shift;
+		if (!(*(*at)++ & 0x80))
+			return number;
+	}
+}
+
+/*
+ * Appends the fields of a message of Protocol Buffers to a text. `in` is the message's kind in the
+ * table, which has the fields that are messages, too.
+ */
+static void describe(const uint8_t *at, size_t size, char in, char *text)
+{
+	static const struct {
+		char in;
+		uint32_t field;
+		char of;
+	} messages[] = {
+		{ 'm', 7, 'g' }, { 'm', 8, 's' }, { 'g', 1, 'n' }, { 'g', 5, 't' }, { 'g', 11, 'v' },
+		{ 'g', 12, 'v' }, { 'n', 5, 'a' }, { 'a', 5, 't' }, { 'v', 2, 'y' }, { 'y', 1, 'e' },
+	};
+
+	for (const uint8_t *end = at + size; at < end;) {
+		const uint64_t tag = read_varint(&at);
+		const uint32_t field = (uint32_t)(tag >> 3);
+		uint64_t length;
+		float number;
+		char of = 0;
+
+		text += sprintf(text, " %u", field);
+		if ((tag & 7) == 0) {
+			text += sprintf(text, "=%lld", (long long)read_varint(&at));
+			continue;
+		}
+		if ((tag & 7) == 5) {
+			memcpy(&number, at, sizeof(number));
+			at += sizeof(number);
+			text += sprintf(text, "=%g", (double)number);
+			continue;
+		}
+		assert_int_equal(tag & 7, 2);
+		length = read_varint(&at);
+		assert_true(length <= (size_t)(end - at));
+		for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++)
+			if (messages[i].in == in && messages[i].field == field)
+				of = messages[i].of;
+		if (of) {
+			strcpy(text, "{");
+			describe(at, length, of, text + 1);
+			strcat(text, " }");
+		} else if (in == 't' && field == 9) {
+			for (size_t i = 0; i < length; i++)
+				sprintf(text + 3 * i, ",%02x", at[i]);
+		} else {
+			sprintf(text, "=%.*s", (int)length, (const char *)at);
+		}
+		text += strlen(text);
+		at += length;
+	}
+}
+
+#define LONG_NAME "a_name_of_127_characters,_the_longest_whose_length_has_one_byte_________" \
+		  "_______________________________________________________"
+
+static OrtStatus *copy_inputs(const OrtValue *const *in, OrtValue *out)
+{
+	out[0] = *in[1];
+	out[1] = *in[0];
+	return NULL;
+}
+
+/*
+ * The model for a session of ONNX Runtime has everything of the part. The expected text has the
+ * numbers of fields, types and attributes' types of ONNX's file onnx.proto.
+ */
+static void test_model_for_runtime(void **unused)
+{
+	static const int64_t numbers[] = { 1, -128 }, tens[] = { 3, 300 };
+	static const float reals[] = { 1.5f, -1 };
+	static const uint8_t bytes[] = { 7, 255 };
+	static const struct OrtValue tensor = { { ONNX_INT64, 1, { 2 } }, (void *)tens, sizeof(tens) };
+	static const struct OrtValue weight = { { ONNX_UINT8, 2, { 1, 2 } }, (void *)bytes, sizeof(bytes) };
+	static const struct OrtOpAttr attributes[] = {
+		{ "i", ORT_ATTRIBUTE_INT, numbers, 8 }, { "is", ORT_ATTRIBUTE_INTS, numbers, 16 },
+		{ "f", ORT_ATTRIBUTE_FLOAT, reals, 4 }, { "fs", ORT_ATTRIBUTE_FLOATS, reals, 8 },
+		{ "s", ORT_ATTRIBUTE_STRING, "ab", 2 }, { "ss", ORT_ATTRIBUTE_STRINGS, "c\0de", 5 },
+		{ "t", ORT_ATTRIBUTE_TENSOR, &tensor, 0 },
+	};
+	static const struct OrtValueInfo a = { LONG_NAME, { ONNX_FLOAT, 1, { -1 } }, NULL, false };
+	static const struct OrtValueInfo b = { "b", { ONNX_INT64, 1, { -1 } }, NULL, false };
+	static const struct OrtValueInfo c = { "c", { ONNX_INT64, 1, { -1 } }, NULL, true };
+	static const struct OrtValueInfo d = { "d", { ONNX_FLOAT, 1, { -1 } }, NULL, true };
+	static const struct OrtValueInfo k = { "k", { ONNX_UINT8, 2, { 1, 2 } }, &weight, false };
+	static const struct OrtNode odd = {
+		.op = "microsoft:Odd", .version = 1, .in = { &a, NULL, &k, &b }, .out = { &c, NULL, &d },
+		.in_count = 4, .out_count = 3, .attribute_count = 7,
+		.attributes = { &attributes[0], &attributes[1], &attributes[2], &attributes[3],
+				&attributes[4], &attributes[5], &attributes[6] },
+	};
+	static const struct OrtGraph graph = { { &odd }, { &a, &k, &b }, { &c, &d }, 1, 3, 2 };
+	static const struct OrtNode whole = { .op = "whole", .in = { &a, &k, &b }, .out = { &c, NULL, &d },
+					      .in_count = 3, .out_count = 3 };
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = asked_ep = provider(factory, NULL, NULL);
+	const struct OrtGraph *graphs[] = { &graph };
+	const struct OrtNode *nodes[] = { &whole };
+	struct OrtKernelContext context = { .in = { NULL } };
+	struct OrtValue first = { { ONNX_FLOAT, 1, { 2 } }, (void *)reals, sizeof(reals) };
+	struct OrtValue second = { { ONNX_INT64, 0, { 0 } }, (void *)numbers, sizeof(numbers[0]) };
+	OrtNodeComputeInfo *infos[1];
+	OrtNode *none_made[1];
+	char text[4096];
+
+	(void)unused;
+	assert_int_equal(strlen(LONG_NAME), 127);
+	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	played_session = copy_inputs;
+	while_in_making = ask_while_in_making;
+	context.in[2] = &second;
+	run((struct ort_node_compute_info *)infos[0], &first, &context);
+	assert_null(last);
+	assert_string_equal(played_ports, "a_name_of b > c d ");
+	assert_int_equal(context.out[0].info.rank, 0);
+	assert_int_equal(*(int64_t *)context.out[0].data, 1);
+	assert_int_equal(context.out[2].info.rank, 1);
+	assert_int_equal(context.out[2].info.dims[0], 2);
+	assert_memory_equal(context.out[2].data, reals, sizeof(reals));
+	describe(played_model, played_size, 'm', text);
+	assert_string_equal(text, " 1=10 8{ 1= 2=17 } 8{ 1=com.microsoft 2=1 } 7{ 2=part"
+			    " 1{ 1=" LONG_NAME " 1= 1=k 1=b 2=c 2= 2=d 3=Odd 4=Odd"
+			    " 5{ 1=i 3=1 20=2 } 5{ 1=is 8=1 8=-128 20=7 }"
+			    " 5{ 1=f 2=1.5 20=1 } 5{ 1=fs 7=1.5 7=-1 20=6 }"
+			    " 5{ 1=s 4=ab 20=3 } 5{ 1=ss 9=c 9=de 20=8 }"
+			    " 5{ 1=t 5{ 1=2 2=7 8= 9,03,00,00,00,00,00,00,00,2c,01,00,00,00,00,00,00 } 20=4 } 7=com.microsoft }"
+			    " 5{ 1=1 1=2 2=2 8=k 9,07,ff }"
+			    " 11{ 1=" LONG_NAME " 2{ 1{ 1=1 } } } 11{ 1=b 2{ 1{ 1=7 } } }"
+			    " 12{ 1=c 2{ 1{ 1=7 } } } 12{ 1=d 2{ 1{ 1=1 } } } }");
+	played_session = NULL;
+	free(context.out[0].data);
+	free(context.out[2].data);
 	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
 	assert_int_equal(played_sessions, 0);
 	release(factory, ep);
@@ -1033,6 +1229,41 @@ static void test_ranks(void **unused)
 	value.info = (struct OrtTensorTypeAndShapeInfo){ ONNX_FLOAT, 9, { 1, 1, 1, 1, 1, 1, 1, 2, 1 } };
 	run((struct ort_node_compute_info *)infos[0], &value, &context);
 	assert_non_null(strstr(last->text, "input 0"));
+	free(context.out[0].data);
+	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release(factory, ep);
+	unload(factory);
+}
+
+/* A reduction is compiled for the values of its axes, of which there may be eight. */
+static void test_eight_axes(void **unused)
+{
+	static const struct OrtValueInfo in = { "x", { ONNX_FLOAT, 8, { -1, 1, 1, 1, 1, 1, 1, 3 } }, NULL, false };
+	static const struct OrtValueInfo axes = { "a", { ONNX_INT64, 1, { 8 } }, NULL, false };
+	static const struct OrtValueInfo out = { "y", { ONNX_FLOAT, 8, { 1, 1, 1, 1, 1, 1, 1, 1 } }, NULL, true };
+	static const struct OrtNode node = { .op = "ReduceSum", .version = 13, .in = { &in, &axes },
+					     .out = { &out }, .in_count = 2, .out_count = 1 };
+	static const struct OrtGraph graph = { { &node }, { &in, &axes }, { &out }, 1, 2, 1 };
+	static const struct OrtNode whole = { .op = "whole", .in = { &in, &axes }, .out = { &out },
+					      .in_count = 2, .out_count = 1 };
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = provider(factory, NULL, NULL);
+	const struct OrtGraph *graphs[] = { &graph };
+	const struct OrtNode *nodes[] = { &whole };
+	struct OrtKernelContext context = { .in = { NULL } };
+	float data[] = { 1, 2, 4 };
+	int64_t all[] = { 7, 6, 5, 4, 3, 2, 1, 0 };
+	struct OrtValue value = { { ONNX_FLOAT, 8, { 1, 1, 1, 1, 1, 1, 1, 3 } }, data, sizeof(data) };
+	struct OrtValue list = { { ONNX_INT64, 1, { 8 } }, all, sizeof(all) };
+	OrtNodeComputeInfo *infos[1];
+	OrtNode *none_made[1];
+
+	(void)unused;
+	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	context.in[1] = &list;
+	run((struct ort_node_compute_info *)infos[0], &value, &context);
+	assert_null(last);
+	assert_true(*(float *)context.out[0].data == 7);
 	free(context.out[0].data);
 	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
 	release(factory, ep);
@@ -1600,13 +1831,20 @@ static void test_long_axis(void **unused)
 				     .attributes = { &last_of } };
 	const struct OrtNode top = { .op = "TopK", .version = 11, .in = { &in, &k },
 				     .out = { &most, &out }, .in_count = 2, .out_count = 2 };
+	/* An axis of a Gather with variable indices must be shorter. */
+	static const struct OrtValueInfo from = { "f", { ONNX_FLOAT, 1, { 1 << 24 } }, NULL, false };
+	static const struct OrtValueInfo at = { "i", { ONNX_INT64, 1, { 1 } }, NULL, false };
+	const struct OrtNode gather = { .op = "Gather", .version = 13, .in = { &from, &at },
+					.out = { &most }, .in_count = 2, .out_count = 1 };
 	const struct OrtGraph graphs[] = {
 		{ { &arg }, { &in }, { &out }, 1, 1, 1 }, { { &top }, { &in }, { &most, &out }, 1, 1, 2 },
+		{ { &gather }, { &from, &at }, { &most }, 1, 2, 1 },
 	};
 
 	(void)unused;
 	refused(&graphs[0], "at most 16777216");
 	refused(&graphs[1], "at most 16777216");
+	refused(&graphs[2], "indices of 1 dimensions, or their axis, are too large");
 }
 
 /*
@@ -1798,15 +2036,19 @@ int main(void)
 		cmocka_unit_test(test_usual_parts),
 		cmocka_unit_test(test_numbers_that_do_not_fit),
 		cmocka_unit_test(test_usual_shapes),
+		cmocka_unit_test(test_unnamed_dimensions),
+		cmocka_unit_test(test_outer_value),
 		cmocka_unit_test(test_inner_graph),
 		cmocka_unit_test(test_warning),
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_runs_of_runtime),
+		cmocka_unit_test(test_model_for_runtime),
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_cpu_takes_over),
 		cmocka_unit_test(test_device_comes_back),
 		cmocka_unit_test(test_ranks),
+		cmocka_unit_test(test_eight_axes),
 		cmocka_unit_test(test_fallbacks),
 		cmocka_unit_test(test_compilation_fails),
 		cmocka_unit_test(test_run_while_compiling),
