@@ -447,8 +447,8 @@ $(BUILD)/examples/%: $(obj)/user/examples/%.o $(libhal) $(libnn)
 	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm
 
-# These objects let allocations fail if a test asks for it, and count leaks. The programs of an
-# engine that uses them lie in one folder.
+# The following objects let allocations fail at the request of a test, and count leaks. The programs
+# of an engine that uses them lie in one folder.
 failing	:= $(call objects,user/tests/failing/*.c)
 failing_calls := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray aligned_alloc strdup \
 	open_memstream fopen mmap memfd_create eventfd epoll_create1 pthread_create free munmap pthread_join \

@@ -14,8 +14,8 @@
  * If several commands use the same memory at a time, the CPU owns the memory from the start of the
  * first command to the end of the last command. If other commands use the memory when a command
  * begins or ends, no exporter is notified and nothing is synced, because a sync would destroy
- * outputs of the other commands. One exception: the exporter is notified when the first command
- * that writes begins.
+ * outputs of the other commands. As an exception, the exporter is always notified when the first
+ * command that writes begins.
  */
 
 #include <linux/completion.h>
@@ -239,7 +239,7 @@ retry:
 	hash_for_each_possible(nnaccel_cpu_uses, use, node, (unsigned long)dmabuf)
 		if (use->dmabuf == dmabuf)
 			break;
-	/* No counted user accesses the dma-buf, because it has no entry yet. */
+	/* As long as a dma-buf has no entry, no counted user accesses the dma-buf. */
 	if (!use && !new) {
 		mutex_unlock(&nnaccel_cpu_uses_lock);
 		new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT | (begin ? 0 : __GFP_NOFAIL));
@@ -332,8 +332,8 @@ static int nnaccel_cpu_add(struct dma_buf *dmabuf, u32 prot, bool counted, bool 
 		else if (!use->users || (begin && write && !use->writes))
 			ret = nnaccel_exporter_call(dmabuf, prot, begin);
 		/*
-		 * Let the end of the last counted user notify the exporter of the end of uncounted
-		 * writes, too.
+		 * Set use->writes, so that the exporter is notified of the end of uncounted writes
+		 * when the last counted user ends its access.
 		 */
 		if (!ret && use->users && write)
 			use->writes = true;

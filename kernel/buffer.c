@@ -332,8 +332,8 @@ int nnaccel_buffer_check_roles(const struct nnaccel_command *cmd)
 
 /*
  * Sets a role in the buffer and in the command for the worker. The model of the first role becomes
- * the command's model. If this model is alive when the command is queued, the models of the other
- * roles are alive, too, because all have the same worker.
+ * the command's model. All models of a buffer's roles have the same worker. So if the first role's
+ * model is alive when the command is queued, the models of the other roles are alive, too.
  */
 static int nnaccel_buffer_set_role(struct nnaccel_buffer *buffer, struct nnaccel_command *cmd,
 				   const struct nnaccel_role *from, u32 i)

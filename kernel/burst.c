@@ -291,8 +291,8 @@ static int nnaccel_burst_add_memory(struct nnaccel_burst *burst)
 	status->ring_bytes = ring_bytes;
 	status->state = NNACCEL_BURST_ALIVE;
 	/*
-	 * The page stays dirty until the last change of the state, because the burst holds a
-	 * reference to the page.
+	 * The status page stays dirty until its last change, because the burst holds a reference to
+	 * the page.
 	 */
 	set_page_dirty(burst->pages[NNACCEL_FILE_STATUS]);
 	return 0;

@@ -491,8 +491,7 @@ int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids, u
  * @ids: user address of the ids of the pools of constants
  * @num_pools: number of these pools
  *
- * The command must have no pools yet, and space for exactly the pool of the wire form and
- * @num_pools other pools.
+ * The command must have no pools yet, and space for exactly 1 + @num_pools pools.
  *
  * Return: 0, -EINVAL, -ENOENT, -EOPNOTSUPP, -EFAULT.
  */

@@ -59,8 +59,8 @@ void nnaccel_context_put(struct nnaccel_context *ctx)
  * @ctx: the context
  *
  * The process that opened the context counts as alive while a thread of the process has the address
- * space of the open(). After execve() a process has another address space. The context pins
- * @ctx->mm, so the mm of another address space cannot have the same pointer.
+ * space of the open(). After execve() a process has another address space. The context pins its
+ * address space, so another address space cannot have the same struct mm_struct.
  *
  * Return: true if the process that opened the context lives and has not called execve().
  */

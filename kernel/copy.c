@@ -84,8 +84,8 @@ static int nnaccel_copy_init(struct nnaccel_copy *copy, struct nnaccel_context *
 }
 
 /*
- * Waits until the CPU can access the copy's pool and @memory, the dma-buf of the buffer or of the
- * staging pool, both of which this module allocated.
+ * Waits until the CPU can access the pool of the copy and @memory. The dma-buf @memory is that of
+ * the buffer or of the staging pool, which this module allocated.
  */
 static int nnaccel_copy_begin_access(struct nnaccel_copy *copy, struct dma_buf *memory)
 {

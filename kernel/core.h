@@ -58,8 +58,8 @@
  *   A dma-buf points to its pools, under the dma-buf's lock; a pool's release clears the pointer.
  *   A pool holds the proxies of its grant until the grant or the session ends. A work item holds
  *	the proxies of an ended grant until the importers have been notified.
- *   A pool holds proxies of ended grants that devices still use, until a check finds no such device
- *	or the pool is freed.
+ *   A pool holds proxies of ended grants until a check finds that no device uses the proxies, or
+ *	until the pool is freed.
  *   A proxy holds the pool's dma-buf and its account.
  *   A command's access work holds the command until all called exporters have returned.
  *   A context's access queue holds the module until the threads of the queue have ended.

@@ -167,8 +167,8 @@ static void nnaccel_device_changed(struct nnaccel_engine *engine)
 }
 
 /*
- * Returns the engine called @name. If it does not exist, returns the first engine without a name,
- * or a new engine without a name.
+ * Returns the engine called @name. If no engine has this name, returns the first engine without a
+ * name, or a new engine without a name.
  */
 static struct nnaccel_engine *nnaccel_device_find(const char *name)
 {
@@ -272,8 +272,8 @@ struct nnaccel_engine *nnaccel_device_register(const struct nnaccel_engine_regis
 		return ERR_CAST(hardware);
 	mutex_lock(&nnaccel_devices_lock);
 	/*
-	 * If the driver is being unbound, the link status shows this already; else a later notifier
-	 * call waits for nnaccel_devices_lock.
+	 * If the driver is being unbound, links.status is no longer DL_DEV_DRIVER_BOUND. If the
+	 * driver is unbound later, the notifier waits for nnaccel_devices_lock.
 	 */
 	if (hardware && READ_ONCE(hardware->links.status) != DL_DEV_DRIVER_BOUND)
 		engine = ERR_PTR(-ENODEV);

@@ -307,7 +307,8 @@ static int nnaccel_dmabuf_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_d
 
 /*
  * Maps the chunk of pages around the faulting address, except pages that another thread has mapped
- * already. Only pages fault that a large mmap() did not map, or that MADV_DONTNEED unmapped.
+ * already. Faults occur only for pages that a large mmap() did not map, or that MADV_DONTNEED
+ * unmapped.
  */
 static vm_fault_t nnaccel_dmabuf_fault(struct vm_fault *vmf)
 {

@@ -259,8 +259,8 @@ static void nnaccel_engine_requeue(const struct file *broker, struct nnaccel_con
 	mutex_lock(&engine->lock);
 	if (engine->broker != broker) {
 		/*
-		 * @broker has left, so drop the event: nnaccel_engine_leave() has made each OFFERED
-		 * context an event for the next broker.
+		 * Drop the event, because @broker has left: nnaccel_engine_leave() has made each
+		 * OFFERED context an event for the next broker.
 		 */
 	} else if (event == NNACCEL_ENGINE_GONE) {
 		nnaccel_context_get(ctx);

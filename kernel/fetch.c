@@ -17,7 +17,7 @@
  * nnaccel_session_ready() - Returns whether a fetch of the worker would return at once
  * @session: the session
  *
- * The function is called without ctx->lock by threads that wait for a notice or a command.
+ * Threads that wait for a notice or a command call nnaccel_session_ready() without ctx->lock.
  *
  * Return: true if the session has a notice or a command, or is over.
  */
@@ -34,7 +34,10 @@ static void nnaccel_session_insert(struct nnaccel_session *session, struct nnacc
 	u32 priority = cmd->head.priority;
 	struct list_head *at;
 
-	/* Search the queue from its end, because most commands have the same priority. */
+	/*
+	 * Search from the end of the queue: if all commands have equal priority, the first
+	 * comparison ends the search.
+	 */
 	list_for_each_prev(at, &session->queue) {
 		u32 other = list_entry(at, struct nnaccel_command, node)->head.priority;
 
@@ -95,7 +98,8 @@ void nnaccel_session_notify(struct nnaccel_session *session, struct nnaccel_noti
 }
 
 /*
- * Returns the size of a command without its formats, which struct nnaccel_command does not store.
+ * Returns the size of a command as the worker gets it, but without the formats of the command's
+ * pools.
  */
 static size_t nnaccel_command_size(const struct nnaccel_command *cmd)
 {
@@ -175,7 +179,10 @@ static int nnaccel_fetch_grant(struct nnaccel_session *session, struct nnaccel_c
 static void nnaccel_fetch_requeue(struct nnaccel_session *session, struct nnaccel_command *cmd)
 {
 	mutex_lock(&session->ctx->lock);
-	/* The command may already be committed, if a thread of the worker guessed its cookie. */
+	/*
+	 * A thread of the worker may have guessed the command's cookie and committed the command
+	 * already.
+	 */
 	if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT) {
 		if (cmd->ended || (cmd->burst && cmd->burst->dead))
 			nnaccel_command_finish(cmd, -ECANCELED);
@@ -351,15 +358,16 @@ again:
 		nnaccel_fetch_requeue(session, cmd);
 	nnaccel_command_put(cmd);
 	/*
-	 * Fetch another command, because this command's burst died: its context ended, or its file
-	 * was closed after a worker's premature answer.
+	 * The command's burst has died, so fetch another command. The burst's context has ended, or
+	 * the client has closed the burst's file after a thread of the worker answered the command
+	 * too early.
 	 */
 	if (ret == -ECANCELED)
 		goto again;
 out:
 	/*
-	 * A wake-up wakes only one thread of the worker. That thread must wake another thread if
-	 * there is more to fetch.
+	 * A wake-up wakes only one thread of the worker. A thread that ends its fetch must
+	 * therefore wake another thread if there is more to fetch.
 	 */
 	if (nnaccel_session_ready(session))
 		wake_up(&session->wait);

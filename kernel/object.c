@@ -25,8 +25,8 @@ static const struct {
 	enum nnaccel_counter counter;
 	/*
 	 * Notifies the worker that the last reference to an object was dropped, with ctx->lock
-	 * held. The pointer is NULL if the worker has no objects of this type, or if it is notified
-	 * before the last reference is dropped.
+	 * held. The pointer is NULL if the worker has no objects of this type, or if the worker is
+	 * notified before the last reference is dropped.
 	 */
 	void (*retire)(struct nnaccel_object *obj);
 	/*

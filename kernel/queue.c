@@ -70,8 +70,8 @@ static bool nnaccel_dependency_start(struct nnaccel_dependency *dep)
 	if (dep->fence)
 		return !dma_fence_add_callback(dep->fence, &dep->cb, nnaccel_dependency_callback);
 	/*
-	 * No end is missed: the thread that sets end->status takes this lock afterwards, to wake
-	 * the waiters.
+	 * This wait misses no end: the thread that sets end->status then takes end->wait.lock, to
+	 * wake the waiters.
 	 */
 	spin_lock_irq(&end->wait.lock);
 	pending = !READ_ONCE(end->status);
@@ -167,7 +167,7 @@ static bool nnaccel_command_arm(struct nnaccel_command *cmd, u32 end)
  * nnaccel_command_forget_waits() - Stops the waits of a command before its end is reported
  * @cmd: the command; ctx->lock is held
  *
- * When the function returns, no wait is pending, but the command's work @ready may be.
+ * When the function returns, no wait is pending, but the command's work @ready may be pending.
  */
 void nnaccel_command_forget_waits(struct nnaccel_command *cmd)
 {

@@ -21,8 +21,8 @@
  * @build: fills the command; NNACCEL_AGAIN if the arrays must have other sizes
  * @create: replaces @layout and @build; NULL if the work is done, -ERESTARTSYS after a signal
  * @answer: writes the results that only this kind of work has; or NULL.
- *	@answer writes the results to the client's memory and to the module's copy. It can be called
- *	again after an error, such as -ERESTARTSYS because of a signal
+ *	The results are written to the client's memory and to the module's copy. After an error,
+ *	such as -ERESTARTSYS because of a signal, the function can be called again
  * @publish: publishes the object that the work made, once the answer is written; cannot
  *	fail
  */

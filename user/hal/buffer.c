@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Buffers of memory domains: device memory that executions read and write. The client cannot map a
- * buffer, but only copies data to and from the buffer. The kernel knows only the bytes of buffers;
- * this file stores the shapes.
+ * buffer, but only copies data to and from the buffer. For the kernel, a buffer is a number of
+ * bytes; this file stores the shapes of buffers.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1315,7 +1315,7 @@ static struct call *call_of(const struct nnaccel_submit *s)
 
 /*
  * Returns whether work of kind `kind` may start a new session. Work that needs an existing model or
- * burst cannot.
+ * burst may not start a session.
  */
 static bool wants_session(uint32_t kind)
 {

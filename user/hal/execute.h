@@ -45,7 +45,7 @@ struct nna_call {
 enum nn_status nna_take_request(struct nna_request *ours, const struct nna_request *request,
 				struct nn_error *err);
 
-/* Memory to which results are written that the caller does not want. */
+/* Memory that receives the results that the caller does not want. */
 struct nna_spare {
 	uint32_t num_shapes;
 	struct nna_timing timing;

@@ -187,7 +187,7 @@ static enum nn_status fail_formatted(const struct nna_device *device,
 			       (unsigned long long)format->modifier);
 	for (int i = 0; i < 4; i++) {
 		name[i] = (char)(format->fourcc >> 8 * i & 0x7f);
-		/* nn_fail() replaces other control characters. */
+		/* Replace only zeros, because nn_fail() replaces all other control characters. */
 		name[i] = name[i] ? name[i] : '?';
 	}
 	name[4] = 0;

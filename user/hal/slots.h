@@ -21,8 +21,8 @@ struct nna_slot {
 struct nna_slots {
 	pthread_mutex_t lock;		/* lock, held by a thread that changes the table */
 	/*
-	 * Table of slots, hashed by memory; if a slot's entry is in use, the slot is in the next
-	 * free entry.
+	 * Hash table of slots. The hash of a slot's memory determines the slot's entry; if another
+	 * slot uses this entry, the slot is in the next free entry.
 	 */
 	struct nna_slot *table;
 	uint32_t size;			/* size of the table: a power of two, or 0 */

@@ -276,8 +276,9 @@ static bool is_suppressed(const struct nn_nms *nms, const struct kept *k, const 
 }
 
 /*
- * Selects boxes in the order of their scores. A candidate is compared with the selected boxes only
- * when no remaining candidate is better, because suppression does not change scores.
+ * Selects boxes in the order of their scores. Suppression only discards candidates here and changes
+ * no scores. So each candidate is compared with the selected boxes only once, when no remaining
+ * candidate is better.
  */
 static size_t select_in_order(const struct nn_nms *nms, struct nn_box *boxes,
 			      struct nn_candidate *candidates, size_t count, size_t limit,

@@ -26,8 +26,8 @@ struct nn_window_args nn_window_args(uint32_t tensors, uint32_t own, bool explic
 
 /*
  * Returns the positions of a windowed operation's parameters among its inputs. `flag` is the
- * position that the NCHW flag has if padding is implicit. So padding is implicit if the input at
- * `flag` is a BOOL. Padding is also implicit if there are too few inputs for explicit padding.
+ * position that the NCHW flag has if padding is implicit. Padding is implicit if the input at
+ * `flag` is a BOOL, or if there are too few inputs for explicit padding.
  */
 static struct nn_window_args args_of(const struct nn_traits *traits, uint32_t num_inputs,
 				     uint32_t flag, int32_t type_of_flag)

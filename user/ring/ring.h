@@ -63,8 +63,8 @@ struct nn_ring {
 };
 
 /*
- * Return the size in bytes of the region of a ring with room for `capacity` datums, not rounded to
- * pages, and the number of lines of such a ring.
+ * Return the size in bytes of the region of a ring, not rounded to pages, and the ring's number of
+ * lines. The ring has room for `capacity` datums.
  */
 size_t nn_ring_bytes(uint32_t capacity);
 uint32_t nn_ring_lines(uint32_t capacity);

@@ -48,8 +48,8 @@
 #define TAIL_BUDGETS(budget) ((budget) * 5 / 2)
 
 /*
- * A sample is limited to MAX_RISE times the mean plus a constant, because pauses of the client are
- * not part of the work.
+ * A sample is limited to MAX_RISE times the mean plus MAX_RISE_NS, so that a pause of the client
+ * has little influence on the mean.
  */
 #define MAX_RISE 4
 #define MAX_RISE_NS 100000

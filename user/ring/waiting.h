@@ -13,10 +13,11 @@
 #define NN_SPIN_DEFAULT_US 200
 
 /*
- * Returns the longest spin of a wait in ns: the value of the environment variable NNACCEL_SPIN_US,
- * or else `wanted_us`, or the default if `wanted_us` is negative, but at most 100 ms. Returns 0 if
- * low_power is true, or if only one CPU is online. The function must be called before the process
- * enters a sandbox, because the function asks the system for the number of CPUs.
+ * Returns the longest spin of a wait in ns, at most 100 ms. The environment variable
+ * NNACCEL_SPIN_US or, if the variable is not set, `wanted_us` determines the longest spin; a
+ * negative `wanted_us` means the default. Returns 0 if low_power is true, or if only one CPU is
+ * online. The function must be called before the process enters a sandbox, because the function
+ * asks the system for the number of CPUs.
  */
 uint64_t nn_spin_budget(int wanted_us, bool low_power);
 
@@ -32,7 +33,7 @@ struct nn_waiter {
 	bool held_up;		/* true: this thread lost its CPU during the current wait */
 	/* number of future waits that only sleep, so that other threads get the CPU */
 	uint32_t yields;
-	/* The value for `yields` when other threads next want the CPU. */
+	/* The value that `yields` gets when other threads need the CPU again. */
 	uint32_t next_yields;
 };
 

@@ -135,7 +135,10 @@ static void begin(struct start *start, const OrtEnv *env, const OrtSessionOption
 	start->own = NULL;
 }
 
-/* Returns whether to create a session without the provider after an error with the provider. */
+/*
+ * Returns whether a session is created without the provider after creating the session with the
+ * provider has failed.
+ */
 static bool goes_back(OrtStatus *status)
 {
 	return status && !run_set(RUN_REQUIRE);

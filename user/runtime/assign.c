@@ -87,8 +87,8 @@ static bool has_unknown_size(const struct nn_subgraph *subgraph,
 }
 
 /*
- * Returns whether an operation is IF or WHILE with operands of unknown size. The CPU, if it is
- * among the devices, executes all such IF and WHILE operations.
+ * Returns whether an operation is IF or WHILE with operands of unknown size. If the CPU is among
+ * the devices, the CPU executes all IF and WHILE operations with operands of unknown size.
  */
 static bool is_for_cpu(const struct nn_subgraph *subgraph, const struct nn_operation *operation)
 {

@@ -49,14 +49,17 @@ static struct {
 	char path[PATH_MAX];		/* In the path, "%p" stands for the process's number */
 	char text[1 << 16];
 	size_t used;
-	/* current() of the processes whose name, and whose engine's name, were written last */
+	/*
+	 * values of current(): the process whose name, and the process whose engine's name, was
+	 * written last
+	 */
 	uint32_t process, engine;
 	uint64_t last_number;
 } out;
 
 /*
- * This thread's id, and the processes (values of current()) in which the names of this thread and
- * of its engine thread were written last.
+ * This thread's id. The fields `named` and `engine_named` are values of current(): the processes in
+ * which the name of this thread, and of its engine thread, was written last.
  */
 static _Thread_local struct {
 	int tid;

@@ -342,7 +342,7 @@ static void check_limits(struct patient *p, struct finding *f)
 	}
 }
 
-/* Checks who can write to the allowlist, which says which programs get vendor extensions. */
+/* Checks who can write to the allowlist of the programs that get vendor extensions. */
 static void check_allowlist(struct patient *p, struct finding *f)
 {
 	const char *path = NN_CONFIG_DIR "/extensions_app_allowlist";

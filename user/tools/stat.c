@@ -28,7 +28,7 @@ static const struct field {
 	/* title of the counter's column; NULL if the table does not show the counter */
 	const char *title;
 	bool of_burst;
-	bool is_gauge;		/* true: the value may fall */
+	bool is_gauge;		/* true: the counter's value may decrease */
 } fields[] = {
 	{ "nnaccel-executions", "executions", "IOCTLS", false, false },
 	{ "nnaccel-burst-executions", "burst_executions", "BURSTED", false, false },

@@ -24,7 +24,7 @@
  *   submission's file.
  *
  * Every structure begins with its size in bytes. A structure shorter than the
- * first published version gives EINVAL. A structure longer than the kernel knows
+ * first published version gives EINVAL. A structure longer than the kernel's version
  * gives E2BIG, unless the unknown tail is zero and the structure is at most a
  * page long. Unknown flags and non-zero reserved fields give EINVAL. Ids have 32
  * bits and are valid in one context: an id of another context gives ENOENT, like
@@ -241,8 +241,8 @@ struct nnaccel_info {
  *
  * The id of a destroyed object becomes invalid at once. A destroyed object's id is reused only
  * after all other ids were used. A submission that has not ended is cancelled. The memory of a pool
- * lives on while a model, a command in flight, a mapping or an exported dma-buf refers to the pool.
- * The memory of a buffer lives on while a command in flight refers to the buffer.
+ * is not freed while a model, a command in flight, a mapping or an exported dma-buf refers to the
+ * pool. The memory of a buffer is not freed while a command in flight refers to the buffer.
  *
  * Errors: ENOENT: no such object in this context.
  */
@@ -1119,8 +1119,8 @@ enum nnaccel_state {
  * @out_fd: out: the submission's file if NNACCEL_SUBMIT_FILE is set, else -1
  * @__reserved: must be 0
  * @duration_ns: longest time from the end of the last dependency to the execution's end.
- *	A @duration_ns of 0 means no limit; all kinds except EXECUTE allow only 0. A deadline in
- *	@work applies, too
+ *	A duration of 0 means no limit; all kinds of work except EXECUTE allow only 0. A deadline
+ *	in the structure at @work applies, too
  *
  * Copies the description of the work and submits the work. Without NNACCEL_SUBMIT_WAIT, the call
  * does not wait for the engine, for dependencies, or for fences of memory.
@@ -1402,11 +1402,11 @@ struct nnaccel_burst_status {
  * Bits of @waiting of struct nnaccel_ring_control: futexes on which the writer of the ring sleeps.
  */
 /*
- * The ring's writer waits for a packet, on the sequence word of the other ring's next line to be
- * read.
+ * The ring's writer waits for a packet. The writer sleeps on the sequence word of the
+ * line that the writer reads next in the other ring.
  */
 #define NNACCEL_WAIT_PACKET	(1 << 0)
-/* The ring's writer waits for free lines, on the word @consumed of the other ring. */
+/* The ring's writer waits for free lines and sleeps on the word @consumed of the other ring. */
 #define NNACCEL_WAIT_SPACE	(1 << 1)
 /* The worker sleeps on the doorbell: to wake it, add 1 to the doorbell, then wake its futex. */
 #define NNACCEL_WAIT_DOORBELL	(1 << 2)
@@ -1954,13 +1954,13 @@ enum nnaccel_cmd_kind {
 	 */
 	NNACCEL_DO_BUFFER = 10,
 	/**
-	 * @NNACCEL_DO_COPY_IN: Copy @wire_length bytes from the second grant to the first grant,
-	 * which is a buffer.
+	 * @NNACCEL_DO_COPY_IN: Copy @wire_length bytes from the second grant to the first grant.
+	 * The first grant is a buffer.
 	 */
 	NNACCEL_DO_COPY_IN = 11,
 	/**
-	 * @NNACCEL_DO_COPY_OUT: Copy @wire_length bytes from the first grant, which is a buffer, to
-	 * the second grant.
+	 * @NNACCEL_DO_COPY_OUT: Copy @wire_length bytes from the first grant to the second grant.
+	 * The first grant is a buffer.
 	 */
 	NNACCEL_DO_COPY_OUT = 12,
 	/** @NNACCEL_DO_PREPARE_CACHED: Prepare @model from parts saved under @token. */
@@ -2211,8 +2211,8 @@ struct nnaccel_session_fetch {
  * @size: sizeof(struct nnaccel_session_commit)
  * @status: enum nnaccel_status
  * @cookie: the command's cookie.
- *	With @buffer, the kernel sets @cookie to 0 once the kernel has accepted the answer. If
- *	@cookie is 0 in the call, nothing is committed
+ *	With @buffer, the kernel sets the cookie to 0 once the kernel has accepted the answer. A
+ *	call with a cookie of 0 commits nothing
  * @payload: the answer; see enum nnaccel_cmd_kind
  * @payload_size: bytes at @payload, at most the command's max_payload
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
@@ -2397,7 +2397,7 @@ struct nnaccel_session_sync {
  * or when the module's limit passes.
  *
  * Errors:
- * EINVAL: @prot has a value that is not listed above.
+ * EINVAL: @prot does not have NNACCEL_PROT_READ, or has other flags than _READ and _WRITE.
  * ENOENT: no such grant.
  * EOPNOTSUPP: the grant is not a dma-buf, or is a part of another driver's dma-buf.
  * EACCES: the caller is not attached, or writing is not granted.

@@ -5,8 +5,9 @@
 
 /*
  * Prints tab-separated values for simulated work of several lengths, on free and on shared CPUs.
- * The values are the time that each way of waiting adds to an execution, and the CPU time of client
- * and worker divided by the length of the work. Returns an exit status.
+ * For each way of waiting, the first value is the time that waiting adds to an execution. The
+ * second value is the CPU time of client and worker divided by the length of the work. Returns an
+ * exit status.
  */
 int bench_waits(void);
 

@@ -64,7 +64,7 @@ struct watch {
 	struct worker *worker;
 };
 
-/* A DYING worker gets no session; the broker only waits until its process has ended. */
+/* A DYING worker gets no session; the broker only waits until the worker's process has ended. */
 enum worker_state { STARTING, IDLE, SERVING, DYING };
 
 struct worker {

@@ -257,7 +257,8 @@ static int make_home(const struct cgroup *cgroup, uint32_t uid, const struct cli
 
 	snprintf(name, 64, "user-%u", uid);
 	/*
-	 * The cgroups in a user's cgroup get CPU weights at once if one of them is a cgroup box-M.
+	 * If a user's cgroup contains a cgroup box-M, all cgroups in the user's cgroup get CPU
+	 * weights from the start.
 	 */
 	error = make_group(cgroup, name, options->user_memory, options->user_workers, has_box);
 	if (error || !has_box)

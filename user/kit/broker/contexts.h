@@ -23,8 +23,8 @@ int context_session(int node, uint64_t context);
  * Gets the id of the process that opened a context. Sets *pid to 0 if the process is outside
  * nnacceld's PID namespace. Returns false if the process has ended or executed another program, or
  * if the module cannot report the process. A caller that reads /proc/PID calls context_opener()
- * before and after reading. If the two calls set the same *pid, the data read belongs to the
- * process that opened the context.
+ * before and after reading. If the two calls set the same *pid, the data that was read belongs to
+ * the process that opened the context.
  */
 bool context_opener(int node, uint64_t context, uint32_t *pid);
 

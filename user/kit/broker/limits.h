@@ -19,8 +19,8 @@
 #define LIMITS_MAX_IDLE_USERS 1024
 
 /*
- * Number of crashes that do not delay a user's next worker. The crash after LIMITS_FREE_CRASHES
- * crashes causes the first delay, and each further crash doubles the delay.
+ * Number of crashes that do not delay a user's next worker. The next crash causes a delay of
+ * LIMITS_FIRST_DELAY_NS, and each further crash doubles the delay, up to LIMITS_LAST_DELAY_NS.
  */
 #define LIMITS_FREE_CRASHES 3
 #define LIMITS_FIRST_DELAY_NS NS_PER_S

@@ -16,8 +16,8 @@ enum waiting_whom {
 	WAITING_ALL,
 	WAITING_MODEST,			/* contexts whose user had few new workers lately */
 	/*
-	 * contexts of WAITING_MODEST; but if a user has several contexts, only those that have
-	 * waited for WAITING_GIVES_WAY_NS
+	 * Contexts of WAITING_MODEST. If a user has several contexts, only the contexts that have
+	 * waited for WAITING_GIVES_WAY_NS belong to the set.
 	 */
 	WAITING_ALONE,
 };

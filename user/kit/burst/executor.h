@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executors run a burst's requests. An executor knows the prepared model and the memory of the
- * burst's slots.
+ * Executors run a burst's requests. An executor has references to the prepared model and to the
+ * memory of the burst's slots.
  */
 #ifndef NN_KIT_EXECUTOR_H
 #define NN_KIT_EXECUTOR_H

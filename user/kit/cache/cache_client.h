@@ -35,8 +35,8 @@ enum nn_status cache_client_store(struct cache_client *client, const uint8_t *to
 				  const uint8_t *hash, struct nn_error *err);
 
 /*
- * Asks the keeper whether `hash` was stored under `token` for the client's user. If not, returns
- * NN_GENERAL_FAILURE.
+ * Asks the keeper for a hash. Returns NN_GENERAL_FAILURE unless `hash` was stored under `token` for
+ * the client's user.
  */
 enum nn_status cache_client_query(struct cache_client *client, const uint8_t *token,
 				  const uint8_t *hash, struct nn_error *err);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Plug-ins of an engine. After a plug-in's whole descriptor has been checked, the plug-in is
- * accepted. Models may use an accepted plug-in's types, and clients see its extension. The file
- * plugin_call.c calls the functions of plug-ins.
+ * accepted. Models may use the types of an accepted plug-in, and clients can query the extension of
+ * the plug-in. The file plugin_call.c calls the functions of plug-ins.
  */
 #define _GNU_SOURCE
 #include <ctype.h>

@@ -287,8 +287,8 @@ enum nn_status models_add(struct models *models, struct loaded_model *loaded, st
 	loaded->users = 1;
 	loaded->device_bytes = memory_of(models, loaded->first.prepared).device;
 	/*
-	 * If a model was loaded from a cache, keep its first prepared form even after a better form
-	 * replaces it: only the first form knows the model's inputs and outputs.
+	 * Keep the first form of a model from a cache even after a better form replaces the first
+	 * form, because only the first form has the model's inputs and outputs.
 	 */
 	loaded->first.users = loaded->model ? 1 : 2;
 	pthread_mutex_lock(&models->lock);

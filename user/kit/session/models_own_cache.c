@@ -345,8 +345,8 @@ static enum nn_status prepare(struct models *models, const struct command *comma
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	status = load_source(models, command, work, source, err);
 	/*
-	 * Check the model: another client of the same user may have cached it with extensions that
-	 * this client may not use.
+	 * Check the model: another client of this user may have cached the model with extensions
+	 * that this client may not use.
 	 */
 	if (!status)
 		status = models_check(models, source->model, err);

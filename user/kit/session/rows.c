@@ -14,8 +14,8 @@ static char *plane_base(const struct mapping *mapping, uint32_t i)
 }
 
 /*
- * Describes an image's planes. Sets the `fd` of planes to numbers that are equal only for planes in
- * the same file.
+ * Describes an image's planes. The field `fd` of two planes is equal only if both planes are in one
+ * file.
  */
 static void get_planes(const struct mapping *mapping, struct nna_hardware_plane *planes,
 		       void **bases)

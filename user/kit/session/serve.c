@@ -672,8 +672,8 @@ static size_t commit(struct server *server, uint64_t cookie, struct answer *answ
 	if (!session_call(server->session, NNACCEL_SESSION_COMMIT, &commit))
 		return commit.buffer && commit.out_size <= next->size ? commit.out_size : 0;
 	/*
-	 * If the kernel accepted the answer, only the fetch of the next command has failed, and
-	 * another fetch will report the error.
+	 * A cookie of 0 means that the kernel has accepted the answer, and only the fetch of the
+	 * next command has failed. Another fetch will report the error.
 	 */
 	if (!commit.buffer || commit.cookie)
 		give_up(server, "cannot commit an answer");
@@ -968,8 +968,8 @@ void server_run(struct server *server)
 	else
 		give_up(server, "cannot serve");
 	/*
-	 * Run tasks: the engine may have deferred an execution of this thread, and the other
-	 * threads may end before the deferred execution does.
+	 * Run tasks: the engine may have deferred an execution of this thread, and perhaps no other
+	 * thread remains to finish the deferred execution.
 	 */
 	tasks_run(&server->tasks);
 }

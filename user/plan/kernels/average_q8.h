@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * AVERAGE_POOL_2D of int8, for all instruction sets. This file is included after q8_pairs.h, or
- * after wide_q8.h if the includer defines the macros below.
+ * after wide_q8.h if the includer defines HIGH_PAIRS and LOW_PAIRS.
  */
 #if !defined(HIGH_PAIRS) || !defined(LANES) || !defined(LOW_PAIRS) || !defined(TARGET) || \
     !defined(WIDTH)

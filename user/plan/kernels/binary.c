@@ -88,8 +88,8 @@ static bool encode(double factor, struct nn_q8_factor *f)
 }
 
 /*
- * Sets the scale factors of an int8 operation. For int8, ADD and SUB convert both operands to twice
- * the larger scale, with 20 additional bits, before adding.
+ * Sets the scale factors of an int8 operation. For int8, ADD and SUB first convert both operands to
+ * a common scale, which is twice the larger scale, with 20 additional bits.
  */
 static bool set_factors(const struct nn_run *r, struct nn_binary_q8 *q)
 {

@@ -22,7 +22,7 @@ enum { X, FILTER, BIAS };
 #define MAX_FEW 256
 #define MIN_PART 16	/* minimum number of channels for reading taps in place */
 #define MAX_PARTS 64
-/* rows of a task; each tile size has a number of rows that divides this number */
+/* rows of a task: a multiple of the number of rows of every tile size */
 #define PART_BLOCK_ROWS 84
 
 struct conv {

@@ -75,7 +75,8 @@ struct nn_field {
 		struct {
 			/*
 			 * Set of values, one bit for each value. WHEN applies its rows for values
-			 * in the set, and ONLY allows values in the set. 0: all values except 0.
+			 * in the set, and ONLY allows values in the set. A mask of 0 stands for all
+			 * values except 0.
 			 */
 			uint32_t mask;
 			/*

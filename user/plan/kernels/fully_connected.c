@@ -18,9 +18,9 @@ enum weights { PACKED, PACKED_EACH_RUN, PLAIN };
 /* maximum number of rows for which packing weights takes more time than it saves */
 #define MAX_PLAIN_ROWS 4
 /*
- * If constant weights have at least this number of bytes, they are not packed for an input of one
- * row. Large weights are read from memory, which takes the same time with and without packing, so
- * packing would only delay the first result.
+ * Constant weights of at least MIN_PLAIN_SIZE bytes are not packed for an input of one row. Large
+ * weights are read from memory, which takes the same time with and without packing, so packing
+ * would only delay the first result.
  */
 #define MIN_PLAIN_SIZE ((size_t)64 << 20)
 

@@ -113,7 +113,7 @@ static size_t cut(size_t whole, size_t count, size_t unit, uint32_t *blocks)
 
 /*
  * Divides a product into `wanted` blocks, or into as many as possible, with at least *row_blocks
- * blocks of rows. Of all divisions into equally many blocks, chooses the division whose blocks read
+ * blocks of rows. Chooses, among divisions into equally many blocks, the division whose blocks read
  * the fewest rows and columns in total.
  */
 static void cut_both(const struct nn_gemm *g, size_t wanted, size_t panels, size_t *row_blocks,

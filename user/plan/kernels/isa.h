@@ -166,7 +166,7 @@ static inline bool nn_q8_halves(const struct nn_q8_factor *f)
 /*
  * ADD, SUB, MUL or PRELU of int8 or uint8 rows, in NNAPI's arithmetic. A sum is computed at a
  * common scale of both inputs, with NN_Q8_SUM_BITS additional bits. XOR with `flip` makes all bytes
- * unsigned; the zero points and bounds are unsigned in the same way.
+ * unsigned; the zero points and bounds are those of the unsigned bytes.
  */
 struct nn_binary_q8 {
 	enum nn_binary operation;
@@ -314,8 +314,8 @@ enum nn_response_power { NN_RESPONSE_BASE, NN_RESPONSE_ONE, NN_RESPONSE_HALF,
 			 NN_RESPONSE_THREE_QUARTERS };
 
 /*
- * Local response normalisation. The base of an element is bias + alpha * s, where s is the sum of
- * the squares of the element, of `before` elements before the element, and of `after` elements
+ * Local response normalisation. The base of an element is bias + alpha * s. The number s is the sum
+ * of the squares of the element, of `before` elements before the element, and of `after` elements
  * after the element. Adjacent elements are `step` floats apart in memory.
  */
 struct nn_response_f32 {

@@ -125,9 +125,10 @@ static inline size_t nn_q8_panel_size(size_t lanes, size_t vectors, size_t depth
 }
 
 /*
- * Some instruction sets sum two products in 16 bits, and the sum may saturate. For these
- * instruction sets, this structure follows each panel. At the positions `places` in the depth, the
- * panel has only one half of each weight; the other halves, the spare bytes, follow the list.
+ * Some instruction sets sum two products in 16 bits, and the sum may saturate. For such an
+ * instruction set, a struct nn_q8_spares follows each panel. At the positions `places` in the
+ * depth, the panel has only one half of each weight; the other halves, the spare bytes, follow the
+ * list.
  */
 struct nn_q8_spares {
 	uint32_t count;
@@ -141,7 +142,7 @@ static inline size_t nn_q8_most_spares(size_t depth)
 	return (depth / NN_Q8_GROUP + 15) / 8;
 }
 
-/* Returns the size of a struct nn_q8_spares with its `places`; the spare bytes follow it. */
+/* Returns the size of a struct nn_q8_spares with its `places`, but without the spare bytes. */
 static inline size_t nn_q8_places_size(size_t depth)
 {
 	return (nn_q8_most_spares(depth) * sizeof(int32_t) + sizeof(struct nn_q8_spares) + 63) / 64 * 64;

@@ -171,7 +171,10 @@ static bool fold(struct compiler *k, struct nn_run *r, const struct nn_operation
 
 /* ---- Shapes ---- */
 
-/* Returns whether the compiler does not know the value of an operand, or must not use the value. */
+/*
+ * Returns true if an operand's value is not known during compiling, or must not be used by the
+ * compiler.
+ */
 static bool is_unknown(const struct compiler *k, uint32_t operand)
 {
 	return !k->data[operand] ||
@@ -192,7 +195,10 @@ static bool set_zeros(struct compiler *k, const struct nn_operation *o)
 		if (!k->inputs[i].omitted && is_unknown(k, o->inputs[i]) && size > most)
 			most = size;
 	}
-	/* Temporaries of unknown shape may be larger than all operands of known shape. */
+	/*
+	 * Enlarge the block of zeros, because temporaries of unknown shape may be larger than all
+	 * operands of known shape.
+	 */
 	if (most > k->zeros_size) {
 		pages_free(k->zeros, k->zeros_size);
 		k->zeros = pages_zeros(most);
@@ -219,7 +225,7 @@ static bool add_operation(struct compiler *k, uint32_t index)
 
 	*step = (struct compiled_step){ .op = from->op, .operation = o, .index = index,
 					.state = from->state };
-	/* The operands of an OEM operation may have no fixed size. */
+	/* An OEM operation is not compiled, because its operands may have no fixed size. */
 	if (!from->op->execute || from->op->code == NN_OP_OEM || !fix_determining(k, from->op, o))
 		return false;
 	step->input = o->num_inputs ? o->inputs[0] : 0;

@@ -109,7 +109,9 @@ struct fact {
 	uint32_t listed;		/* last section that lists the operand as an input */
 	/* the operand is used outside of the section that writes the operand */
 	bool is_needed;
-	/* in this or an earlier round of find_all(), `known` and `is_needed` were both set */
+	/*
+	 * `known` and `is_needed` were both set, in this round of find_all() or in an earlier round
+	 */
 	bool is_leaving;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packed weights are compared byte by byte, because only kernels know on which shapes the packed
- * form depends.
+ * Packed weights are compared byte by byte, because the packed form depends on shapes by rules that
+ * only the kernels contain.
  */
 #include <pthread.h>
 #include <stdlib.h>
