@@ -500,7 +500,7 @@ $(own_engines) $(kit_engine) $(faulty_engine) $(BUILD)/tests/rebuilt/nnacceld: |
 $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_test \
 	$(BUILD)/bench-bin/uring $(BUILD)/bench-bin/burst: private ldflags += -luring
 
-# ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
+# ---- unit tests: each NAME_test.c is a program, and contains the other files of user/tests ----
 
 # The programs *_nodes_test and run_test are excluded, because they define the functions of locks.o,
 # or dlsym(), themselves.
@@ -640,7 +640,7 @@ $(BUILD)/tests/soak: $(filter-out %/bounds.o %/damage.o,$(soak_parts)) $(obj)/us
 		$(exporters) $(obj)/selftests/lib/summary.o $(libhal) $(archives)
 	$(test_link) -lnnaccel -lcmocka -lm
 
-# ---- fuzzing: the same sources once more, with clang and its instrumentation ----
+# ---- fuzzing: all sources are compiled again, by clang with instrumentation ----
 
 fuzz_flags := -g -fsanitize=address,undefined -fno-sanitize-recover=all
 fuzz_parts := $(patsubst %.c,$(fuzz_obj)/%.o,$(wildcard user/model/*.c user/ops/*.c user/plan/*.c user/plan/*/*.c user/ring/*.c))
@@ -683,7 +683,7 @@ coverage:
 	scripts/setup --coverage
 	scripts/conditions
 
-# ---- the module: one build folder a kernel, sources mirrored there ----
+# ---- the module: each kernel has a build folder, to which the sources are copied ----
 
 module: $(BUILD)/nnaccel.ko
 kmod: $(KERNELS:%=$(BUILD)/kmod/%/nnaccel.ko)
@@ -709,7 +709,7 @@ check-kernel:
 selftests:
 	+$(MAKE) -C selftests BUILD=$(abspath $(BUILD)) CC='$(CC)' CFLAGS='$(CFLAGS)'
 
-# ---- running it ----
+# ---- running nnaccel ----
 
 demo:
 	$(setup)

@@ -164,8 +164,8 @@ static enum nn_status publish(struct nna_burst *b, struct nn_error *err)
 static void delete(struct nna_burst *b)
 {
 	/*
-	 * The kernel does not copy the rings to a forked child, which may have mapped other memory at
-	 * their addresses.
+	 * The kernel does not copy the rings to a forked child, so the child may have mapped other
+	 * memory at the addresses of the rings.
 	 */
 	if (nna_device_is_ours(b->device)) {
 		nn_rings_unmap(&b->rings);

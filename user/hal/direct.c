@@ -74,7 +74,7 @@ struct call {
 	bool is_done, is_abandoned;
 	int error;			/* errno of the call, or 0 if there is an answer */
 	struct direct_answer answer;
-	uint8_t *payload;		/* in a malloc()ed block after a struct direct_answer */
+	uint8_t *payload;		/* follows a struct direct_answer in a malloc()ed block */
 };
 
 struct slot {

@@ -15,7 +15,7 @@
 enum nn_border {
 	NN_BORDER_NONE,
 	NN_BORDER_ZERO,		/* a border of zeros */
-	/* a border of a value that is not larger than any value that the image can have */
+	/* a border whose value is at most the least value that the image can have */
 	NN_BORDER_LEAST,
 };
 

@@ -59,7 +59,7 @@ void run_reached(void)
 
 	if (fd < 0)
 		return;
-	/* Ignore a failure, after which only the message at the program's end is wrong. */
+	/* Ignore a failure of write(): it only causes a wrong message at the program's end. */
 	(void)!write(fd, "1", 1);
 	close(fd);
 }

@@ -70,7 +70,10 @@ struct results {
 	struct difference difference;
 	/* runs per second, by number of clients and number of threads */
 	double rate[SIDES][MAX_LIST][MAX_LIST];
-	/* The clients of a load measurement become ready, run the model, and end. */
+	/*
+	 * State of a load measurement: each client loads the model and is then ready. All clients
+	 * run the model from `go` to `stop`; `done` counts the runs.
+	 */
 	_Atomic unsigned int ready, failed;
 	_Atomic bool go, stop;
 	_Atomic uint64_t done;

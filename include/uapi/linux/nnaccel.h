@@ -1269,7 +1269,7 @@ struct nnaccel_uring_submit {
  * EMFILE: no fd is left for the burst; ENOSPC: all ids are taken.
  * EFAULT: the answer could not be written in full.
  * ENOBUFS: the answer of QUERY does not fit into @data_size.
- * EIO: BUFFER_COPY writes a pool whose exporter refused access.
+ * EIO: the exporter of the pool to which BUFFER_COPY writes has refused access.
  * EINTR: a signal interrupted the wait for the answer.
  * ENOMEM.
  *
@@ -1281,8 +1281,7 @@ struct nnaccel_uring_submit {
  * ECANCELED: the submission was cancelled.
  * EREMOTEIO: a dependency ended with an error.
  * EIO: the exporter of a dma-buf refused access.
- * EBUSY, ENODATA, EINVAL: when the work was to be queued, a buffer had the
- * wrong state.
+ * EBUSY, ENODATA, EINVAL: a buffer had the wrong state when the module was about to queue the work.
  * ESTALE: the worker that knows a buffer's layout is dead.
  * EDQUOT: the answer exceeds the user's limit.
  * ENOMEM: out of memory.

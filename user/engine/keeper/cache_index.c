@@ -125,8 +125,8 @@ struct cache_index {
 	struct user_count *counts;
 	size_t num_counts, count_room;
 	int64_t total;			/* sum of the counts of all users */
-	bool counted;	/* true: the counts are those at data_version `counted_at` */
-	int64_t counted_at;		/* data_version of the database when rows were counted */
+	bool counted;	/* true: rows were counted when data_version was `counted_at` */
+	int64_t counted_at;		/* data_version when the rows were counted last */
 	int64_t known_at;		/* data_version for which `known` is valid */
 	uint64_t asked_ns;		/* time of the last read of data_version */
 	struct use known[MAX_KNOWN];

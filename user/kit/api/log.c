@@ -42,8 +42,8 @@ void log_set_sink(void (*sink)(void *data, enum log_level level, const char *lin
 }
 
 /*
- * A relayed process does not limit its log lines, because the broker limits the lines that it
- * relays.
+ * A process whose log lines the broker relays does not limit its lines, because the broker limits
+ * the number of relayed lines.
  */
 void log_to_relay(void)
 {

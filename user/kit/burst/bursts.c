@@ -84,7 +84,7 @@ static void keep_warm(bool warm)
 {
 	static atomic_uint clients;
 
-	/* Another client of this process may still have bursts. */
+	/* Change nothing if another client of this process has bursts. */
 	if (warm ? atomic_fetch_add(&clients, 1) : atomic_fetch_sub(&clients, 1) > 1)
 		return;
 	mallopt(M_TRIM_THRESHOLD, warm ? WARM_TRIM : COLD_BYTES);

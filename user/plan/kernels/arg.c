@@ -21,7 +21,7 @@
 struct arg {
 	bool is_float;
 	bool is_min;
-	uint8_t flip;	/* after each byte is XORed with `flip`, the extreme byte is the largest */
+	uint8_t flip;	/* the extreme byte is the byte that is largest after an XOR with `flip` */
 	size_t outer;
 	size_t size;			/* size of the reduced axis */
 	size_t inner;

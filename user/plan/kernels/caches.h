@@ -22,13 +22,16 @@
 #define NN_WAY_BYTES 4096
 #define NN_WAYS 8
 
-/* Returns how many rows, `stride` bytes apart, can be in the first-level cache at once. */
+/*
+ * Returns how many rows that begin `stride` bytes apart can be in the first-level cache at once;
+ * SIZE_MAX means that any number of rows can.
+ */
 static inline size_t nn_near_rows(size_t stride)
 {
 	return stride % NN_WAY_BYTES ? SIZE_MAX : NN_WAYS;
 }
 
-/* Bytes of input that one task reads: a part of the second-level cache. */
+/* Number of bytes of input that one task reads; they fit in a part of the second-level cache. */
 #define NN_BLOCK_BYTES (256 * 1024)
 
 #endif /* NN_PLAN_KERNELS_CACHES_H */

@@ -23,7 +23,7 @@
  */
 struct nn_ref {
 	uint16_t at;
-	uint8_t size;			/* 1, 4 or 8 bytes; 0: refers to no number */
+	uint8_t size;			/* size of the number: 1, 4 or 8 bytes; 0: no number */
 	uint8_t step;	/* distance between elements of the array; 0: not an array */
 };
 
@@ -49,7 +49,7 @@ struct nn_span {
 	/* If `element` refers to a field, digit i of `sizes` is the element size for value i. */
 	struct nn_ref element;
 	union {
-		uint32_t sizes;		/* hexadecimal digits, each an element size in bytes */
+		uint32_t sizes;		/* each hexadecimal digit is an element's size in bytes */
 		uint32_t most;
 	};
 	struct nn_ref factors[NN_MAX_FACTORS + 1];

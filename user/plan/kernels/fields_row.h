@@ -128,8 +128,8 @@ _Static_assert(offsetof(struct nn_bounds, output) == NN_SAVED_INPUTS * sizeof(st
 	       (NN_SAVED_INPUTS + 1) * sizeof(struct nn_room), "rooms in one row");
 
 /*
- * For NN_RESTORE, returns whether the memory of an operand is large enough for a span. For other
- * aims, adds the operand to w->reads if the operand is an input.
+ * For NN_RESTORE, returns whether the memory of an operand is large enough for a span. For NN_SAVE
+ * and NN_COLLECT, adds the operand to w->reads if the operand is an input.
  */
 static inline ALWAYS_INLINE bool nn_take_span(struct nn_walk *w, char *state, const struct nn_span *s,
 					      enum nn_aim aim)

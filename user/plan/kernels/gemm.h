@@ -19,8 +19,8 @@ static inline bool nn_has_constants(const struct nn_run *r)
 }
 
 /*
- * The first row of each task is a multiple of NN_TILE_ROWS. The number of rows of most tiles
- * divides NN_TILE_ROWS.
+ * The first row of a task is a multiple of NN_TILE_ROWS, except in tasks that quantise rows. The
+ * number of rows of most tiles divides NN_TILE_ROWS.
  */
 #define NN_TILE_ROWS 14
 

@@ -161,7 +161,8 @@ struct nn_kernel {
 	 * be loaded without compiling. `fields` is NULL if steps of this kernel cannot be saved. A
 	 * step may read only inputs for which `fields` has a SPAN row, which checks the input's
 	 * size. In a saved step, no address, size or branch may depend on values of inputs. In a
-	 * restored step, omitted inputs also have addresses, so a field must say which are omitted.
+	 * restored step, omitted inputs also have addresses, so a saved field must show which
+	 * inputs are omitted.
 	 */
 	const struct nn_field *fields;
 	/*

@@ -758,7 +758,7 @@ void group_threads(struct test *t)
 
 struct client {
 	pthread_t id;
-	/* test on a file of the device that only this client uses */
+	/* a test of this client alone, with its own file of the device */
 	struct test test;
 	const struct vector *v;
 	enum outcome outcome;
