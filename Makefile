@@ -817,8 +817,9 @@ bench-nets: $(BUILD)/bench-bin/compute
 	$< --nets $(NETS) > $(BUILD)/bench/nets.tsv
 	column -t -s '	' $(BUILD)/bench/nets.tsv
 
-# Runs on sid's software driver, beside ggml, without ggml's cooperative matrices, which compile for
-# minutes. GPU=NAME measures a GPU of this machine, without ggml. NETS= selects networks.
+# Compares the Vulkan engine with ggml on the software driver of Debian sid. The cooperative
+# matrices of ggml are turned off, because compiling them takes minutes. GPU=NAME measures a GPU of
+# this machine, without ggml. NETS= selects networks.
 bench-vulkan: $(BUILD)/bench-bin/vulkan
 	@mkdir -p $(BUILD)/bench
 	set -e; sid=$$(scripts/mesa sid); $(if $(GPU),,GGML_VK_DISABLE_COOPMAT=1 GGML_VK_VISIBLE_DEVICES=0 $$sid/bin/run) $< $(or $(GPU),software) \

@@ -114,10 +114,10 @@ static struct nnaccel_buffer *nnaccel_command_buffer(const struct nnaccel_comman
 }
 
 /**
- * nnaccel_buffer_is_served() - Returns whether the worker that knows a buffer's layout is alive
+ * nnaccel_buffer_is_served() - Returns whether the worker that chose a buffer's layout is alive
  * @cmd: the copy; ctx->lock is held
  *
- * Return: true if a session of the worker that knows the layout serves the context.
+ * Return: true if a session of the worker that chose the layout serves the context.
  */
 bool nnaccel_buffer_is_served(const struct nnaccel_command *cmd)
 {

@@ -203,7 +203,7 @@ static void nnaccel_context_show_fdinfo(struct seq_file *m, struct file *file)
 	 */
 	mutex_lock(&ctx->lock);
 	nnaccel_burst_add_up(ctx, &burst_executions, &device_ns);
-	/* Tools that monitor GPUs know only the fdinfo keys of drm-usage-stats.rst. */
+	/* Tools that monitor GPUs read only the fdinfo keys of drm-usage-stats.rst. */
 	seq_puts(m, "drm-driver:\tnnaccel\n");
 	seq_printf(m, "drm-client-id:\t%llu\n", ctx->number);
 	seq_printf(m, "drm-total-memory:\t%llu KiB\n", (allocated + ctx->import_bytes) >> 10);

@@ -330,8 +330,8 @@ out_watch:
  * @cmd: the command
  * @error: error of an exporter, or 0
  *
- * Return: true if the command was waiting, so that the caller must drop a reference to the command;
- * false if the command has ended, so that the caller must first end the exporters' access.
+ * Return: true if the command was waiting; the caller must drop a reference to the command. If the
+ * command has ended, returns false, and the caller must first end the exporters' access.
  */
 bool nnaccel_command_begun(struct nnaccel_command *cmd, int error)
 {

@@ -41,8 +41,8 @@
 #define LAST_YIELDS 1024
 
 /*
- * The spin at the end of a long wait takes at most 1 / TAIL_PART of the mean wait, but this limit
- * is raised to one spin budget, or lowered to 2.5 spin budgets.
+ * The spin at the end of a long wait takes at most 1 / TAIL_PART of the mean wait. This limit is
+ * never below one spin budget, and never above 2.5 spin budgets.
  */
 #define TAIL_PART 4
 #define TAIL_BUDGETS(budget) ((budget) * 5 / 2)

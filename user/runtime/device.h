@@ -31,7 +31,7 @@ struct request_arg {
 	uint8_t *pointer;
 	uint64_t offset;
 	uint64_t length;
-	/* rank of the argument; 0: `dims` is unused, and the argument has the model's dimensions */
+	/* rank of the argument; if the rank is 0, the argument has the model's dimensions */
 	uint32_t rank;
 	uint32_t dims[NN_MAX_RANK];
 	bool omitted;

@@ -387,8 +387,8 @@ struct nnaccel_pool_import {
  *
  * Errors:
  * ENOENT: no such pool.
- * EOPNOTSUPP: the pool is a regular file or an image, only devices can access the pool, or the pool
- * was imported without write access or from a part of a dma-buf.
+ * EOPNOTSUPP: the pool is a regular file or an image, or only devices can access the pool.
+ * EOPNOTSUPP: the pool was imported without write access, or from a part of a dma-buf.
  * EMFILE.
  */
 struct nnaccel_pool_export {
@@ -948,7 +948,7 @@ struct nnaccel_buffer_alloc {
  * ENODATA: the copy is OUT, and the buffer is not initialised.
  * EBUSY: another command writes the buffer or, for a copy IN, reads the buffer.
  * EINTR: the caller was killed.
- * ESTALE: the worker that knows the buffer's layout is dead.
+ * ESTALE: the worker that chose the buffer's layout is dead.
  * If the buffer has the engine's own layout, the kernel makes a pool for the conversion. ENOSPC
  * (too many pools), EDQUOT and the errors of struct nnaccel_query are then possible, too.
  */
@@ -1282,7 +1282,7 @@ struct nnaccel_uring_submit {
  * EREMOTEIO: a dependency ended with an error.
  * EIO: the exporter of a dma-buf refused access.
  * EBUSY, ENODATA, EINVAL: a buffer had the wrong state when the module was about to queue the work.
- * ESTALE: the worker that knows a buffer's layout is dead.
+ * ESTALE: the worker that chose a buffer's layout is dead.
  * EDQUOT: the answer exceeds the user's limit.
  * ENOMEM: out of memory.
  *

@@ -433,8 +433,8 @@ static void run_batch(struct keep *k, struct task *batch)
 /* ---- threads ---- */
 
 /*
- * Takes the first task that does not belong to the user served last. If all tasks belong to that
- * user, takes the first task.
+ * Takes the first task that does not belong to the user served last. If all tasks belong to the
+ * user served last, takes the first task.
  */
 static struct task *take_turn(struct queue *q)
 {

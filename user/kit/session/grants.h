@@ -33,7 +33,8 @@ struct mapping {
 	struct mapping *others[NNACCEL_MAX_PLANES];
 	bool is_foreign; /* true: the memory or one of its planes belongs to another driver */
 	unsigned int users;
-	bool stale;		/* true: unmap after the last use; not for new executions */
+	/* true: no new execution uses the mapping, which is unmapped after its last use */
+	bool stale;
 	/* true: a thread is notifying the engine that the memory will be unmapped */
 	bool leaves;
 	atomic_bool broken;

@@ -41,9 +41,9 @@ struct depthwise_q8_layout {
 };
 
 /*
- * Returns the number of blocks whose parameters are packed. If there are gaps between pixels, these
- * are the blocks of one pixel. Without gaps, these are the blocks from a block that begins at
- * channel 0 up to the next block that begins at channel 0.
+ * Returns the number of blocks whose parameters are packed. If there are gaps between pixels, only
+ * the blocks of one pixel are packed. Without gaps, the blocks from a block that begins at channel
+ * 0 up to the next block that begins at channel 0 are packed.
  */
 static inline size_t depthwise_q8_blocks(const struct nn_depthwise_q8 *d)
 {

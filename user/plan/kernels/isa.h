@@ -306,8 +306,8 @@ struct nn_reduce_f32 {
 };
 
 /*
- * The result for an element in struct nn_response_f32. For NN_RESPONSE_BASE, the result is the base
- * of the element. For the other values, the result is the element divided by a power of its base,
+ * The results that struct nn_response_f32 can request for each element. NN_RESPONSE_BASE requests
+ * the base of the element. The other values request the element divided by a power of its base,
  * whose exponent is 1, 1/2 or 3/4.
  */
 enum nn_response_power { NN_RESPONSE_BASE, NN_RESPONSE_ONE, NN_RESPONSE_HALF,

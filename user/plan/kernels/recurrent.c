@@ -8,8 +8,8 @@
 
 #define MAX_ROWS 56		/* maximum number of input rows that are multiplied at a time */
 /*
- * Minimum number of multiplications of a product for which several threads are used: MIN_SHARED if
- * the other threads are awake, MIN_WAKING if they sleep.
+ * Several threads compute a product of at least MIN_SHARED multiplications if the other threads are
+ * awake, and of at least MIN_WAKING multiplications if the other threads sleep.
  */
 #define MIN_SHARED 200000
 #define MIN_WAKING 2000000
