@@ -163,7 +163,7 @@ benches	:= $(patsubst user/bench/%.c,$(BUILD)/bench-bin/%,$(filter-out %/uring.c
 test_src := $(filter-out $(if $(vulkan),,%/vulkan_test.c %/vulkan_lower_test.c),$(wildcard user/tests/*_test.c))
 tests	:= $(patsubst user/tests/%.c,$(BUILD)/tests/%,$(test_src))
 test_lib := $(patsubst %.c,$(obj)/%.o,$(filter-out %_test.c,$(wildcard user/tests/*.c)) user/vectors/random.c)
-# The test programs that `make test` runs in VMs. These programs are built before the VMs start.
+# The test programs that `make test` builds before it starts the VMs that run the programs.
 vm_tests := $(filter $(BUILD)/tests/hal_% %/runtime_hardware_test %/runtime_caching_test %/runtime_extension_test,$(tests))
 replays	:= $(patsubst user/tests/fuzz/corpus/%,$(BUILD)/replay/%_fuzz,$(wildcard user/tests/fuzz/corpus/*))
 fuzzers	:= $(patsubst user/tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard user/tests/fuzz/*_fuzz.c))

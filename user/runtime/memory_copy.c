@@ -98,7 +98,7 @@ static int copy_through_host(const struct contents *source, const struct content
 
 /*
  * Lets a device copy between its own memory and memory outside of the device. Sets *reached to
- * false if the device cannot access the memory outside.
+ * false if the device cannot access the memory outside of the device.
  */
 static int copy_on_device(const struct contents *source, const struct contents *destination,
 			  bool *reached, struct nn_error *err)

@@ -98,7 +98,7 @@ static bool start_dividing(struct dividing *d, struct arena *arena)
 
 /*
  * Assigns offsets in temporary memory to the operands that one step writes and another step reads.
- * The sizes of these operands must be known before an execution.
+ * The sizes of operands in temporary memory must be known before an execution.
  */
 static int place_crossing(struct dividing *d, struct nn_error *err)
 {

@@ -2077,7 +2077,7 @@ struct nnaccel_format_plane {
  *
  * Commands that name a formatted pool also name the files of its planes, so that CPU access to
  * these files has begun when the command is fetched. For requests of a burst, the worker must call
- * NNACCEL_SESSION_SYNC for the grant of each of these files.
+ * NNACCEL_SESSION_SYNC for the grant of each file that contains a plane.
  */
 struct nnaccel_format {
 	__u32 fourcc;
