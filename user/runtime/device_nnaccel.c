@@ -75,7 +75,7 @@ struct accel_request {
 };
 
 struct channel {
-	struct nna_burst *burst;	/* NULL if executions use the ioctl, not a burst */
+	struct nna_burst *burst;	/* burst for executions; NULL: executions use the ioctl */
 	uint32_t generation;	/* generation of the prepared model to which `burst` belongs */
 	struct accel_request request;	/* request, reused for all executions */
 	struct arena arena;

@@ -1954,12 +1954,12 @@ enum nnaccel_cmd_kind {
 	NNACCEL_DO_BUFFER = 10,
 	/**
 	 * @NNACCEL_DO_COPY_IN: Copy @wire_length bytes from the second grant to the first grant.
-	 * The first grant is a buffer.
+	 * The first grant of the command is the buffer.
 	 */
 	NNACCEL_DO_COPY_IN = 11,
 	/**
 	 * @NNACCEL_DO_COPY_OUT: Copy @wire_length bytes from the first grant to the second grant.
-	 * The first grant is a buffer.
+	 * The first grant of the command is the buffer.
 	 */
 	NNACCEL_DO_COPY_OUT = 12,
 	/** @NNACCEL_DO_PREPARE_CACHED: Prepare @model from parts saved under @token. */

@@ -213,8 +213,9 @@ struct nn_field {
 #define AXES_OF(number) .num_axes = number
 
 /*
- * An argument for the position of an operand among the inputs or outputs. The position is `number`,
- * `field` plus `number`, or the index of the EACH row's current element plus `number`.
+ * An argument for the position of an operand among the inputs or outputs. The position is the
+ * constant `number`, alone or added to the value of a field or to the index of the EACH row's
+ * current element.
  */
 #define INPUT(number) .position = number
 #define INPUT_AT(field, number) .base = NN_REF(field), .position = number
