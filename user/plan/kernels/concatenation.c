@@ -46,6 +46,7 @@ static bool complete(void *state, struct nn_ready *ready)
 	for (uint32_t i = 0; i < c->count; i++) {
 		c->inputs[i].at = at;
 		at += c->inputs[i].row;
+		if (!c->inputs[i].is_same)
 			ready->packed_size = (size_t)c->count * ENTRIES;
 	}
 	nn_elementwise_divide(ready->threads, c->rows * c->row, &task_bytes);
