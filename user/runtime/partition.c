@@ -423,17 +423,12 @@ int partition_get_fallback(struct partition *partition, struct step *step,
 	const struct graph *graph = step ? &step->graph : partition->graph;
 	struct prepared **kept = step ? &step->fallback : &partition->fallback;
 	const ANeuralNetworksDevice *cpu = device_cpu();
-	struct prepare_options options = partition->options;
 	int result = ANEURALNETWORKS_NO_ERROR;
 
-	/*
-	 * The deadline in `options` was for the compilation, which has ended, so remove the
-	 * deadline.
-	 */
-	options.deadline_ns = 0;
+	/* The options have no deadline, because a compilation with a timeout names its devices. */
 	pthread_mutex_lock(&partition->lock);
 	if (!*kept)
-		result = cpu->ops->prepare(cpu, graph, &options, NULL, kept, err);
+		result = cpu->ops->prepare(cpu, graph, &partition->options, NULL, kept, err);
 	*prepared = *kept;
 	pthread_mutex_unlock(&partition->lock);
 	return result;
