@@ -43,10 +43,11 @@ static ANeuralNetworksModel *addition(const float *values, const ANeuralNetworks
 
 /*
  * Makes a model out = condition ? yes(x) : no(x). The condition is an input of the model if
- * `constant` is NULL, and otherwise the constant *constant.
+ * `constant` is NULL, and otherwise the constant *constant. The operand of the branch `yes` first
+ * refers to the model `replaced`, unless `replaced` is NULL.
  */
-static ANeuralNetworksModel *choice(const bool *constant, const ANeuralNetworksModel *yes,
-				    const ANeuralNetworksModel *no)
+static ANeuralNetworksModel *choice(const bool *constant, const ANeuralNetworksModel *replaced,
+				    const ANeuralNetworksModel *yes, const ANeuralNetworksModel *no)
 {
 	const uint32_t operands[] = { 0, 1, 2, 3 }, inputs[] = { 3, 0 }, output = 4;
 	const ANeuralNetworksOperandType tensor = tensor_type(1, dims);
@@ -62,6 +63,8 @@ static ANeuralNetworksModel *choice(const bool *constant, const ANeuralNetworksM
 	assert_ok(ANeuralNetworksModel_addOperand(model, &tensor));
 	if (constant)
 		assert_ok(ANeuralNetworksModel_setOperandValue(model, 0, constant, 1));
+	if (replaced)
+		assert_ok(ANeuralNetworksModel_setOperandValueFromModel(model, 1, replaced));
 	assert_ok(ANeuralNetworksModel_setOperandValueFromModel(model, 1, yes));
 	assert_ok(ANeuralNetworksModel_setOperandValueFromModel(model, 2, no));
 	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_IF, 4, operands, 1,
@@ -132,7 +135,7 @@ static int teardown(void **state)
 static void test_branches(void **state)
 {
 	struct fixture *f = *state;
-	ANeuralNetworksModel *model = choice(NULL, f->add_ten, f->add_hundred);
+	ANeuralNetworksModel *model = choice(NULL, NULL, f->add_ten, f->add_hundred);
 
 	assert_true(run(model, true) == 11);
 	assert_true(run(model, false) == 101);
@@ -142,7 +145,7 @@ static void test_branches(void **state)
 static void test_one_model_twice(void **state)
 {
 	struct fixture *f = *state;
-	ANeuralNetworksModel *model = choice(NULL, f->add_ten, f->add_ten);
+	ANeuralNetworksModel *model = choice(NULL, f->add_hundred, f->add_ten, f->add_ten);
 
 	assert_true(run(model, true) == 11);
 	assert_true(run(model, false) == 11);
@@ -153,10 +156,10 @@ static void test_depth(void **state)
 {
 	const bool yes = true, no = false;
 	struct fixture *f = *state;
-	ANeuralNetworksModel *ten = choice(&yes, f->add_ten, f->add_hundred);
-	ANeuralNetworksModel *hundred = choice(&no, f->add_ten, f->add_hundred);
-	ANeuralNetworksModel *deeper = choice(&no, ten, hundred);
-	ANeuralNetworksModel *model = choice(NULL, ten, deeper);
+	ANeuralNetworksModel *ten = choice(&yes, NULL, f->add_ten, f->add_hundred);
+	ANeuralNetworksModel *hundred = choice(&no, NULL, f->add_ten, f->add_hundred);
+	ANeuralNetworksModel *deeper = choice(&no, NULL, ten, hundred);
+	ANeuralNetworksModel *model = choice(NULL, NULL, ten, deeper);
 
 	assert_true(run(model, true) == 11);
 	assert_true(run(model, false) == 101);

@@ -950,6 +950,64 @@ static void test_pools_of_buffers(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/*
+ * Executes sum = a + b for `rows` rows, with a[rows, 2] or sum[rows, 2] in a memory, and the other of
+ * both at a pointer. Returns the execution's result.
+ */
+static int compute_rows(ANeuralNetworksCompilation *compilation, ANeuralNetworksMemory *memory, bool reads,
+			uint32_t rows)
+{
+	const uint32_t dims[] = { rows, 2 };
+	const ANeuralNetworksOperandType type = tensor_type(2, dims);
+	const size_t size = rows * 2 * sizeof(float);
+	float values[16] = { 0 }, sum[16];
+	ANeuralNetworksExecution *execution;
+	int result;
+
+	accel.rows = rows;
+	assert_ok(ANeuralNetworksExecution_create(compilation, &execution));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 1, &type, values, size));
+	if (reads) {
+		assert_ok(ANeuralNetworksExecution_setInputFromMemory(execution, 0, &type, memory, 0, 0));
+		assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, size));
+	} else {
+		assert_ok(ANeuralNetworksExecution_setInput(execution, 0, &type, values, size));
+		assert_ok(ANeuralNetworksExecution_setOutputFromMemory(execution, 0, NULL, memory, 0, 0));
+	}
+	result = ANeuralNetworksExecution_compute(execution);
+	ANeuralNetworksExecution_free(execution);
+	return result;
+}
+
+/* A memory of unknown shape has the shape of the last output, and can be read with this shape only. */
+static void test_shapes_of_buffers(void **state)
+{
+	ANeuralNetworksModel *model = add_model(0);
+	ANeuralNetworksCompilation *compilation = for_accelerator(model);
+	ANeuralNetworksMemoryDesc *desc;
+	ANeuralNetworksMemory *memory;
+
+	(void)state;
+	accel.has_buffers = true;
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	assert_ok(ANeuralNetworksMemoryDesc_create(&desc));
+	assert_ok(ANeuralNetworksMemoryDesc_addInputRole(desc, compilation, 0, 1));
+	assert_ok(ANeuralNetworksMemoryDesc_addOutputRole(desc, compilation, 0, 1));
+	assert_ok(ANeuralNetworksMemoryDesc_finish(desc));
+	assert_ok(ANeuralNetworksMemory_createFromDesc(desc, &memory));
+	ANeuralNetworksMemoryDesc_free(desc);
+	assert_result(OP_FAILED, compute_rows(compilation, memory, true, 3));
+	for (uint32_t rows = 3; rows < 6; rows++) {
+		assert_ok(compute_rows(compilation, memory, false, rows));
+		assert_ok(compute_rows(compilation, memory, true, rows));
+		assert_result(OP_FAILED, compute_rows(compilation, memory, true, rows + 1));
+		assert_result(OP_FAILED, compute_rows(compilation, memory, true, rows - 1));
+	}
+	ANeuralNetworksMemory_free(memory);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
 /* A failed call writes a log line with the call, the result, the device and the device's reason. */
 static void test_reasons(void **state)
 {
@@ -1538,19 +1596,91 @@ static void test_second_appears(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+static uint32_t copied_constants, referenced_constants;
+
+static void check_alignment(const struct nn_model *model)
+{
+	for (uint32_t k = 0; k < model->num_subgraphs; k++) {
+		const struct nn_subgraph *s = &model->subgraphs[k];
+
+		for (uint32_t i = 0; i < s->num_operands; i++) {
+			const uint64_t at = s->operands[i].location.offset;
+
+			if (s->operands[i].lifetime == NN_CONSTANT_COPY) {
+				copied_constants++;
+				assert_int_equal(at % nn_type_info_of(s->operands[i].type)->element_size, 0);
+			} else if (s->operands[i].lifetime == NN_CONSTANT_REFERENCE) {
+				referenced_constants++;
+				assert_int_equal(at % 64, 0);
+			}
+		}
+	}
+}
+
+/*
+ * A device gets large constants at multiples of 64 bytes, and small constants aligned for their
+ * types, even if the constants of a referenced model follow a constant of one byte.
+ */
+static void test_aligned_constants(void **state)
+{
+	enum { A, B, NONE, SUM, LARGE_A, LARGE_B, LARGE_SUM, YES, BRANCH_1, BRANCH_2, OUT, COUNT };
+	const uint32_t dims[] = { 2, 2 }, large_dims[] = { 33, 1 }, one[] = { 1 };
+	const uint32_t inputs[] = { A, B }, outputs[] = { OUT, LARGE_SUM };
+	const uint32_t first[] = { A, B, NONE, SUM }, large[] = { LARGE_A, LARGE_B, NONE };
+	const uint32_t branches[] = { YES, BRANCH_1, BRANCH_2, SUM, B };
+	const ANeuralNetworksOperandType tensor = tensor_type(2, dims), large_tensor = tensor_type(2, large_dims);
+	const ANeuralNetworksOperandType types[COUNT] = {
+		tensor, tensor, scalar_type(ANEURALNETWORKS_INT32), tensor, large_tensor, large_tensor,
+		large_tensor, { ANEURALNETWORKS_TENSOR_BOOL8, 1, one, 0, 0 },
+		scalar_type(ANEURALNETWORKS_MODEL), scalar_type(ANEURALNETWORKS_MODEL), tensor,
+	};
+	const int32_t none = ANEURALNETWORKS_FUSED_NONE;
+	const float values[33] = { 0 };
+	const bool yes = true;
+	ANeuralNetworksModel *model, *branch = add_model(2);
+
+	(void)state;
+	accel.at_model = check_alignment;
+	copied_constants = referenced_constants = 0;
+	assert_ok(ANeuralNetworksModel_create(&model));
+	for (uint32_t i = 0; i < COUNT; i++)
+		assert_ok(ANeuralNetworksModel_addOperand(model, &types[i]));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, NONE, &none, 4));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, YES, &yes, 1));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, LARGE_A, values, sizeof(values)));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, LARGE_B, values, sizeof(values)));
+	assert_ok(ANeuralNetworksModel_setOperandValueFromModel(model, BRANCH_1, branch));
+	assert_ok(ANeuralNetworksModel_setOperandValueFromModel(model, BRANCH_2, branch));
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, first, 1, &first[3]));
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, large, 1, &outputs[1]));
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_IF, 5, branches, 1, outputs));
+	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, inputs, 2, outputs));
+	assert_ok(ANeuralNetworksModel_finish(model));
+	ANeuralNetworksCompilation_free(compile(model, false));
+	/* The step has two copied constants, the branch has one. */
+	assert_int_equal(accel.prepared, 1);
+	assert_int_equal(copied_constants, 2);
+	assert_int_equal(referenced_constants, 2);
+	ANeuralNetworksModel_free(model);
+	ANeuralNetworksModel_free(branch);
+}
+
 /*
  * A compilation and an execution accept each attribute once, and free their copies of the
- * attributes' data. The test's configuration allows the program to use extensions because of the
- * program's name.
+ * attributes' data. The device gets the attributes of an execution. The test's configuration allows
+ * the program to use extensions because of the program's name.
  */
 static void test_attributes(void **state)
 {
 	static const char name[] = "com.example", text[] = "com.example\ntrust-app-name yes\n";
 	ANeuralNetworksModel *model = add_model(2);
 	const ANeuralNetworksDevice *device = nnaccel_device();
+	ANeuralNetworksMemory *memory;
 	long blocks = 0;
+	void *base;
 
 	(void)state;
+	memory = shared_memory(3 * sizeof(add_a), PROT_READ | PROT_WRITE, &base);
 	configuration = memfd_create("configuration", MFD_CLOEXEC);
 	assert_int_equal(write(configuration, text, strlen(text)), strlen(text));
 	assert_int_equal(setenv("NNACCEL_APP_NAME", name, 1), 0);
@@ -1567,12 +1697,20 @@ static void test_attributes(void **state)
 		}
 		assert_ok(ANeuralNetworksCompilation_finish(c));
 		assert_ok(ANeuralNetworksExecution_create(c, &e));
+		for (int32_t k = 0; k < 2; k++)
+			assert_ok(ANeuralNetworksExecution_setInputFromMemory(
+					e, k, NULL, memory, (size_t)k * sizeof(add_a), sizeof(add_a)));
+		assert_ok(ANeuralNetworksExecution_setOutputFromMemory(e, 0, NULL, memory, 2 * sizeof(add_a),
+								       sizeof(add_a)));
 		for (uint16_t code = 0; code < 2; code++) {
 			assert_ok(ANeuralNetworksExecution_addExtensionAttribute(
 					e, FAKE_EXTENSION, code, name, code * sizeof(name)));
 			assert_result(BAD_DATA, ANeuralNetworksExecution_addExtensionAttribute(
 							e, FAKE_EXTENSION, code, name, 1));
 		}
+		assert_ok(ANeuralNetworksExecution_compute(e));
+		assert_int_equal(accel.execution.attributes->count, 2);
+		assert_string_equal(accel.execution.attributes->list[1].data, name);
 		ANeuralNetworksExecution_free(e);
 		ANeuralNetworksCompilation_free(c);
 		blocks = i ? blocks : heap_blocks;
@@ -1581,6 +1719,8 @@ static void test_attributes(void **state)
 	assert_int_equal(unsetenv("NNACCEL_APP_NAME"), 0);
 	close(configuration);
 	configuration = -1;
+	ANeuralNetworksMemory_free(memory);
+	munmap(base, 3 * sizeof(add_a));
 	ANeuralNetworksModel_free(model);
 }
 
@@ -1590,6 +1730,8 @@ int main(void)
 		cmocka_unit_test_setup(test_introspection, reset),
 		cmocka_unit_test_setup(test_choice, reset),
 		cmocka_unit_test_setup(test_attributes, reset),
+		cmocka_unit_test_setup(test_aligned_constants, reset),
+		cmocka_unit_test_setup(test_shapes_of_buffers, reset),
 		cmocka_unit_test_setup(test_costs_of_types, reset),
 		cmocka_unit_test_setup(test_unreachable_constant, reset),
 		cmocka_unit_test_setup(test_wishes_arrive, reset),

@@ -64,6 +64,8 @@ static struct {
 	enum nn_status execute_status;
 	enum nn_status burst_status;
 	void (*before_prepare)(void);	/* called once, by the next nna_prepare_model(); or NULL */
+	void (*at_model)(const struct nn_model *model);	/* called by nna_prepare_model(), or NULL */
+	uint32_t rows;			/* reported rows of outputs; 0: two */
 	bool blocks;			/* true: executions wait for the semaphore `go` */
 	sem_t entered, go;
 	uint32_t prepared;
@@ -452,6 +454,8 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 	assert_int_equal(options->size, sizeof(*options));
 	accel.saw_cache = options->cache;
 	accel.preparation = *options;
+	if (accel.at_model)
+		accel.at_model(model);
 	assert_int_equal(nn_model_check(model, err), NN_OK);
 	assert_int_equal(nn_model_encode(model, &wire, &size, err), NN_OK);
 	assert_int_equal(nn_model_decode(wire, size, p->pools, model->num_pools, &p->model, err),
@@ -602,7 +606,7 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 		/* An output in a device buffer always fits into the buffer. */
 		bool fits = arg->pool >= request->num_memories || arg->length >= 16;
 
-		results->shapes[i] = (struct nna_output_shape){ 2, { 2, 2 }, fits };
+		results->shapes[i] = (struct nna_output_shape){ 2, { accel.rows ? accel.rows : 2, 2 }, fits };
 		if (!fits)
 			accel.execute_status = NN_OUTPUT_INSUFFICIENT_SIZE;
 	}

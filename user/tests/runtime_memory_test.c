@@ -474,9 +474,39 @@ static void test_state_first(void **state)
 	munmap(base, TENSOR_SIZE);
 }
 
+/* An execution that is not started because its dependency failed leaves its output uninitialised. */
+static void test_failed_dependency(void **state)
+{
+	struct add_models *f = *state;
+	ANeuralNetworksExecution *first = add_execution(f->compilation), *second = add_execution(f->compilation);
+	ANeuralNetworksMemory *sum = domain_memory(f), *host;
+	ANeuralNetworksEvent *one, *two;
+	float unused[ADD_ELEMENTS];
+	void *base;
+
+	host = shared_memory(TENSOR_SIZE, PROT_READ | PROT_WRITE, &base);
+	assert_ok(ANeuralNetworksMemory_copy(host, sum));
+	assert_ok(ANeuralNetworksMemory_copy(sum, host));
+	assert_ok(ANeuralNetworksExecution_setTimeout(first, 1));
+	assert_ok(ANeuralNetworksExecution_setOutput(first, 0, NULL, unused, TENSOR_SIZE));
+	assert_ok(ANeuralNetworksExecution_setOutputFromMemory(second, 0, NULL, sum, 0, 0));
+	assert_ok(ANeuralNetworksExecution_startCompute(first, &one));
+	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
+			second, (const ANeuralNetworksEvent *const *)&one, 1, 0, &two));
+	assert_result(OP_FAILED, ANeuralNetworksEvent_wait(two));
+	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(sum, host));
+	ANeuralNetworksEvent_free(one);
+	ANeuralNetworksEvent_free(two);
+	ANeuralNetworksExecution_free(first);
+	ANeuralNetworksExecution_free(second);
+	ANeuralNetworksMemory_free(sum);
+	ANeuralNetworksMemory_free(host);
+	munmap(base, TENSOR_SIZE);
+}
+
 /*
  * If a copy is refused because of the source memory or the shape, the destination memory becomes
- * uninitialised.
+ * uninitialised. The description of the memory `other` gets its dimensions before its first role.
  */
 static void test_refused_copies(void **state)
 {
@@ -492,8 +522,9 @@ static void test_refused_copies(void **state)
 	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(a, host));
 
 	assert_ok(ANeuralNetworksMemoryDesc_create(&desc));
-	assert_ok(ANeuralNetworksMemoryDesc_addInputRole(desc, f->open, 0, 1));
 	assert_ok(ANeuralNetworksMemoryDesc_setDimensions(desc, 2, rows));
+	assert_result(BAD_DATA, ANeuralNetworksMemoryDesc_addInputRole(desc, f->compilation, 0, 1));
+	assert_ok(ANeuralNetworksMemoryDesc_addInputRole(desc, f->open, 0, 1));
 	assert_ok(ANeuralNetworksMemoryDesc_finish(desc));
 	assert_ok(ANeuralNetworksMemory_createFromDesc(desc, &other));
 	ANeuralNetworksMemoryDesc_free(desc);
@@ -568,6 +599,7 @@ int main(void)
 		cmocka_unit_test(test_roles_of_a_freed_compilation),
 		cmocka_unit_test(test_contents),
 		cmocka_unit_test(test_state_first),
+		cmocka_unit_test(test_failed_dependency),
 		cmocka_unit_test(test_refused_copies),
 		cmocka_unit_test(test_open_output),
 	};

@@ -512,6 +512,19 @@ static void run_and_count_blocks(void)
 	ANeuralNetworksModel_free(model);
 }
 
+/* Runs a model on a device that fails, and that the CPU may not replace. */
+static void run_failing(void)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *c = for_accelerator(model);
+
+	assert_ok(ANeuralNetworksCompilation_finish(c));
+	accel.execute_status = NN_GENERAL_FAILURE;
+	assert_result(OP_FAILED, compute_sum(c));
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+}
+
 /*
  * Each execution copies 16 bytes of each input to the device, and copies 16 bytes of the output
  * from the device.
@@ -538,6 +551,10 @@ static void test_report(void **state)
 	in_child("NNACCEL_REPORT", "1", run_with_fallback);
 	assert_non_null(strstr(child.said, "on nnaccel: 0 runs\n"));
 	assert_non_null(strstr(child.said, "  1 failed; 1 by the CPU in its place, "));
+	in_child("NNACCEL_REPORT", "1", run_failing);
+	assert_int_equal(child.status, 0);
+	assert_non_null(strstr(child.said, "on nnaccel: 0 runs\n"));
+	assert_non_null(strstr(child.said, "  1 failed; 0 by the CPU in its place, 0.000 ms each\n"));
 	in_child("NNACCEL_REPORT", "0", run_on_device);
 	assert_string_equal(child.said, "");
 }
