@@ -796,15 +796,17 @@ static void test_extensions(void **state)
 	assert_string_equal(err.message, "");
 }
 
-/* A packed model is one block of memory that contains the constants from pools. */
+/*
+ * A packed model is one block of memory that contains the constants from pools, each at a multiple
+ * of 8 bytes.
+ */
 static void test_pack(void **state)
 {
-	float constant[] = { 0, 1, 2, 3 };
+	float constant[] = { 0, 1, 2, 3, 4, 5, 6 };
 	struct nn_error err = { "" };
 	struct nn_model *model = NULL;
-	const struct nn_operand *o;
 	struct model_builder b;
-	uint32_t x, y, none, sum;
+	uint32_t x, none, part, sum, constants[2];
 	void *block = NULL;
 	size_t size = 0;
 
@@ -814,19 +816,28 @@ static void test_pack(void **state)
 	b.model.num_pools = 1;
 	b.model.pools = b.pools;
 	x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(3));
-	y = mb_reference(&b, NN_TENSOR_FLOAT32, 0, sizeof(float), 3 * sizeof(float), MB_DIMS(3));
+	for (uint32_t i = 0; i < 2; i++)
+		constants[i] = mb_reference(&b, NN_TENSOR_FLOAT32, 0, (1 + 3 * i) * sizeof(float),
+					    3 * sizeof(float), MB_DIMS(3));
 	none = mb_int32(&b, 0);
+	part = mb_operand(&b, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(3));
 	sum = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(3));
-	mb_operation(&b, OP_ADD, MB_LIST(x, y, none), MB_LIST(sum));
+	mb_operation(&b, OP_ADD, MB_LIST(x, constants[0], none), MB_LIST(part));
+	mb_operation(&b, OP_ADD, MB_LIST(part, constants[1], none), MB_LIST(sum));
 	assert_int_equal(nn_model_check(&b.model, &err), NN_OK);
 	assert_int_equal(nna_engine_pack(&b.model, &block, &size, &err), NN_OK);
 	memset(constant, 0, sizeof(constant));
 	assert_int_equal(nna_engine_unpack(block, size, &model, &err), NN_OK);
 	free(block);
 	assert_int_equal(model->num_pools, 0);
-	o = &model->subgraphs[0].operands[y];
-	assert_int_equal(o->lifetime, NN_CONSTANT_COPY);
-	assert_memory_equal(nn_operand_value(model, o), ((float[]){ 1, 2, 3 }), 3 * sizeof(float));
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct nn_operand *o = &model->subgraphs[0].operands[constants[i]];
+
+		assert_int_equal(o->lifetime, NN_CONSTANT_COPY);
+		assert_int_equal(o->location.offset % 8, 0);
+		for (uint32_t k = 0; k < 3; k++)
+			assert_true(((const float *)nn_operand_value(model, o))[k] == (float)(1 + 3 * i + k));
+	}
 	nn_model_free(model);
 	assert_int_not_equal(nna_engine_unpack("no model", 8, &model, &err), NN_OK);
 }

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -59,6 +60,7 @@ static struct {
 	bool is_cancelled;
 	uint64_t cookie;		/* cookie in the last report of progress */
 	uint32_t attach_flags;		/* flags of the ioctl() that attaches the session */
+	struct nnaccel_session_grant_fd exported; /* the last request for a file of memory */
 } kernel;
 
 static int refuse(int error)
@@ -137,6 +139,8 @@ int ioctl(int file, unsigned long request, ...)
 		return fetch((void *)(uintptr_t)f->buffer, f->buffer_size, &f->out_size);
 	case NNACCEL_SESSION_COMMIT:
 		return commit(arg);
+	case NNACCEL_SESSION_GRANT_FD:
+		kernel.exported = *(struct nnaccel_session_grant_fd *)arg;
 	}
 	return refuse(ENOTTY);
 }
@@ -168,6 +172,8 @@ static void test_threads(void **state)
 static struct {
 	enum nn_status status;		/* result that the engine's functions return */
 	bool is_short, is_silent;	/* outputs are too small; no shapes are reported */
+	bool is_shapeless;		/* true: the shapes that are reported are not set */
+	uint64_t late_ns;		/* other than 0: argument of server_answer_late() */
 	int fence;			/* fence that ends executions, or -1 */
 	bool took_fence, may_export;
 	uint64_t device_ns;
@@ -254,10 +260,15 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 			      struct nna_engine_execution *execution, struct nn_execution *e,
 			      struct nn_error *err)
 {
+	static struct nna_engine_execution *ended;
 	const float *x = e->inputs[0].data, *y = e->inputs[1].data;
 	float *sum = e->outputs[0].data;
 
 	(void)engine;
+	/* An execution that has ended has no file. */
+	assert_int_equal(ended ? nna_engine_gone_file(ended) : -1, -1);
+	assert_int_equal(nna_engine_gone_file(execution), server.grants.gone);
+	ended = execution;
 	engine_state.executed = prepared;
 	if (engine_state.better) {
 		engine_state.prepared++;
@@ -287,7 +298,14 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 		engine_state.took_fence = nna_engine_end_with_fence(execution, engine_state.fence);
 	engine_state.may_export = nna_engine_region_file(execution, x) >= 0 || errno != EPERM;
 	e->shapes_known = !engine_state.is_silent;
-	e->shapes[0] = (struct nn_output_shape){ 2, { 2, 5 }, !engine_state.is_short };
+	if (!engine_state.is_shapeless)
+		e->shapes[0] = (struct nn_output_shape){ 2, { 2, 5 }, !engine_state.is_short };
+	if (engine_state.late_ns) {
+		server_answer_late(&server, engine_state.late_ns - 1);
+		assert_int_equal(kernel.num_commits, 0);
+		server_answer_late(&server, engine_state.late_ns);
+		assert_int_equal(kernel.num_commits, 1);
+	}
 	return result_of(err);
 }
 
@@ -886,6 +904,12 @@ static void test_execute(void **state)
 			 NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE);
 	assert_int_equal(kernel.commits[0].payload_size, sizeof(*shape));
 	assert_int_equal(shape->flags, 0);
+	/* A shape that the engine does not set has rank 0. */
+	engine_state.is_shapeless = true;
+	assert_int_equal(ask(&head, &memory_grant, args, NULL),
+			 NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE);
+	assert_int_equal(shape->flags, 0);
+	assert_int_equal(shape->rank, 0);
 	engine_state.is_silent = true;
 	engine_state.status = NN_MISSED_DEADLINE_PERSISTENT;
 	assert_int_equal(ask(&head, &memory_grant, args, NULL),
@@ -972,6 +996,10 @@ static void test_times(void **state)
 	assert_int_equal(shapes[0].rank, 2);
 	assert_int_equal(shapes[1].flags, NNACCEL_SHAPE_SUFFICIENT);
 	assert_int_equal(shapes[1].rank, 0);
+	args[3].length = sizeof(*head);
+	assert_int_equal(ask_for_times(args), NNACCEL_STATUS_NONE);
+	assert_int_equal(engine_state.room, 0);
+	assert_int_equal(head->count, 0);
 	for (size_t i = 0; i < sizeof(without_room) / sizeof(without_room[0]); i++) {
 		args[3] = (struct nnaccel_arg){ .offset = without_room[i].offset,
 						.length = without_room[i].length,
@@ -1146,7 +1174,9 @@ static void test_fences(void **state)
 		{ NN_OK, true, 0, false, false },
 		{ NN_OK, true, NNA_ENGINE_MAY_USE_DRIVERS, true, true },
 	};
+	const struct nnaccel_grant grants[] = { memory_grant, { OTHER, NNACCEL_PROT_READ, PAGE } };
 	struct nnaccel_cmd head = execution;
+	struct nnaccel_arg args[3];
 
 	(void)state;
 	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
@@ -1168,12 +1198,24 @@ static void test_fences(void **state)
 			 */
 			assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
 		}
+		if (cases[i].is_allowed) {
+			assert_int_equal(kernel.exported.grant, MEMORY);
+			assert_int_equal(kernel.exported.prot, RW);
+		}
 		/*
 		 * If the server refused the fence, the fence is still open and belongs to the
 		 * engine.
 		 */
 		assert_int_equal(close(engine_state.fence), cases[i].is_allowed ? -1 : 0);
 	}
+	/* The engine gets a file with the access that the execution has, here only to read. */
+	memcpy(args, three_args, sizeof(args));
+	args[0].pool = args[1].pool = 1;
+	head.num_grants = 2;
+	engine_state.fence = -1;
+	assert_int_equal(ask(&head, grants, args, NULL), NNACCEL_STATUS_NONE);
+	assert_int_equal(kernel.exported.grant, OTHER);
+	assert_int_equal(kernel.exported.prot, NNACCEL_PROT_READ);
 }
 
 /* ---- buffers ---- */
@@ -2227,6 +2269,30 @@ static void test_revoked(void **state)
 			 NNACCEL_STATUS_INVALID_ARGUMENT);
 }
 
+/*
+ * Another thread answers an execution in progress once the execution's deadline has come, and takes
+ * away the client's memory, so that the late answer reports no results.
+ */
+static void test_late(void **state)
+{
+	struct nnaccel_cmd head = execution;
+
+	(void)state;
+	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
+	head.cookie = 6;
+	head.deadline_ns = engine_state.late_ns = clock_ns() + 3600 * NS_PER_S;
+	add(&head, &memory_grant, three_args, NULL, NULL);
+	run();
+	assert_int_equal(kernel.num_commits, 2);
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(kernel.commits[i].cookie, 6);
+	assert_int_equal(kernel.commits[0].status, NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT);
+	assert_string_equal(kernel.messages[0], "the engine did not answer in time");
+	assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
+	assert_int_equal(kernel.commits[1].status, NNACCEL_STATUS_GENERAL_FAILURE);
+	assert_int_equal(kernel.commits[1].payload_size, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 
 int main(void)
@@ -2256,8 +2322,10 @@ int main(void)
 		TEST(large_command),
 		TEST(malformed),
 		TEST(commit_fails),
-		TEST(revoked),
+		TEST(revoked), TEST(late),
 	};
 
+	/* Memory from malloc() has other values than 0. */
+	mallopt(M_PERTURB, 0x5a);
 	return digest_init() ? cmocka_run_group_tests_name("engine serve", tests, NULL, NULL) : 1;
 }
