@@ -538,6 +538,7 @@ $(BUILD)/tests/keeper_loop_test: $(patsubst %,$(obj)/user/%.o,kit/cache/message 
 $(patsubst %,$(BUILD)/tests/%_test,onnxruntime onnxruntime_nodes): $(BUILD)/tests/%: $(obj)/user/tests/%.o $(onnx) \
 		$(patsubst %,$(obj)/user/%.o,runtime/sha256 ops/float16) $(libnn)
 	$(test_link) -lneuralnetworks -lnnaccel -lcmocka -lm
+$(BUILD)/tests/onnxruntime_test: private ldflags += -Wl,--wrap=translation_new
 $(BUILD)/tests/onnxruntime_nodes_test: $(failing)
 $(BUILD)/tests/onnxruntime_nodes_test: private ldflags += $(failing_calls)
 # The support library's test loads the library at run time, and replaces functions of libnnaccel.

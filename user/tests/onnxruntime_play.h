@@ -476,6 +476,7 @@ static OrtStatus *add_nodes(OrtEpGraphSupportInfo *info, const OrtNode *const *n
  */
 static OrtStatus *(*played_session)(const OrtValue *const *in, OrtValue *out);
 static unsigned int played_sessions;	/* number of sessions, their environments and options that exist */
+static unsigned int played_tries;	/* number of sessions that were made, or could not be made */
 static void (*while_in_making)(void);	/* called while a session is made */
 static char played_settings[128];	/* of the last session */
 static char played_ports[256];		/* names of the inputs and outputs of the last run */
@@ -484,6 +485,7 @@ static size_t played_size;
 
 static OrtStatus *create_env(OrtLoggingLevel level, const char *name, OrtEnv **env)
 {
+	played_tries++;
 	if (!played_session)
 		return create_status(1, "no session is played");
 	snprintf(played_settings, sizeof(played_settings), "%s: level %u", name, level);

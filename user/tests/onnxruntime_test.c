@@ -1561,6 +1561,59 @@ static void test_run_while_compiling(void **unused)
 	unload(factory);
 }
 
+static unsigned int translations;	/* number of calls of translation_new() */
+typedef void *new_translation(const void *graph, void *builder, const void *devices);
+new_translation __real_translation_new, __wrap_translation_new;
+
+void *__wrap_translation_new(const void *graph, void *builder, const void *devices)
+{
+	translations++;
+	return __real_translation_new(graph, builder, devices);
+}
+
+/*
+ * A part that cannot be translated is translated once for each of the 8 most recent shapes, and ONNX
+ * Runtime is asked once for a session. The compilation for a good shape is kept.
+ */
+static void test_refused_once(void **unused)
+{
+	static const struct {
+		int64_t columns;	/* 2: the part can be translated */
+		bool is_translated;
+	} runs[] = {
+		{ 2, true }, { 3, true }, { 3, false }, { 4, true }, { 3, false }, { 4, false }, { 5, true },
+		{ 6, true }, { 7, true }, { 8, true }, { 9, true }, { 10, true }, { 3, false }, { 11, true },
+		{ 2, false }, { 3, false }, { 4, true }, { 6, false }, { 5, true },
+	};
+	static float data[11];
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = provider(factory, NULL, NULL);
+	const struct OrtGraph *graphs[] = { &part };
+	const struct OrtNode *nodes[] = { &fused };
+	struct OrtKernelContext context = { .in = { NULL } };
+	OrtNodeComputeInfo *infos[1];
+	OrtNode *none_made[1];
+
+	(void)unused;
+	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	played_tries = 0;
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		const struct OrtValue value = { { ONNX_FLOAT, 2, { 1, runs[i].columns } }, data,
+						(size_t)runs[i].columns * 4 };
+
+		translations = 0;
+		run((struct ort_node_compute_info *)infos[0], &value, &context);
+		if (translations != runs[i].is_translated || !last != (runs[i].columns == 2) ||
+		    (last && !strstr(last->text, "MatMul")))
+			fail_msg("run %zu: %u translations, %s", i, translations, last ? last->text : "good");
+	}
+	assert_int_equal(played_tries, 1);
+	free(context.out[0].data);
+	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release(factory, ep);
+	unload(factory);
+}
+
 /* ---- constants that are smaller than another tensor's shape says ---- */
 
 /* Copies `data` to the end of a page, before a page that cannot be accessed. */
@@ -2052,6 +2105,7 @@ int main(void)
 		cmocka_unit_test(test_fallbacks),
 		cmocka_unit_test(test_compilation_fails),
 		cmocka_unit_test(test_run_while_compiling),
+		cmocka_unit_test(test_refused_once),
 		cmocka_unit_test(test_concat_overflows),
 		cmocka_unit_test(test_missing_input),
 		cmocka_unit_test(test_other_type),

@@ -29,6 +29,7 @@ struct job {
 	uint32_t *model_in, *model_out;
 	char *message;
 	size_t size;
+	bool refused;			/* true: the message is the reason of a translator */
 };
 
 static bool translate(struct job *job)
@@ -51,6 +52,7 @@ static bool translate(struct job *job)
 		if (translate_node(t, node))
 			continue;
 		snprintf(job->message, job->size, "%s %s: %s", node->op, node->name, t->l.reason);
+		job->refused = !job->b.failed;
 		return false;
 	}
 	return true;
@@ -172,6 +174,8 @@ struct compiled *compiled_new(const struct graph *graph, const struct options *o
 	if (*result)
 		snprintf(message, size, "cannot compile %u operations: %s", job.b.operation_count,
 			 result_name(*result));
+	if (job.refused)
+		c->refused = strdup(message);
 	good = good && !*result;
 	if (good)
 		say(options->verbosity, 3, "compiled %u nodes as %u operations, %u inputs, %u "
@@ -180,7 +184,7 @@ struct compiled *compiled_new(const struct graph *graph, const struct options *o
 	builder_free(&job.b);
 	free(job.model_in);
 	free(job.model_out);
-	if (good)
+	if (good || c->refused)
 		return c;
 	compiled_drop(c);
 	return NULL;
@@ -197,6 +201,7 @@ void compiled_drop(struct compiled *c)
 	ANeuralNetworksCompilation_free(c->compilation);
 	ANeuralNetworksModel_free(c->model);
 	pthread_mutex_destroy(&c->lock);
+	free(c->refused);
 	free(c->bursts);
 	free(c->shapes);
 	free(c->in);

@@ -216,7 +216,7 @@ struct program *program_new(const struct ort *ort, const OrtGraph *part, const O
 		if (shapes)
 			p->compiled = compile(p, false, shapes, message, size);
 		free(shapes);
-		good = p->compiled;
+		good = p->compiled && !p->compiled->refused;
 	}
 	if (good)
 		return p;
@@ -276,15 +276,18 @@ static void unlist(struct program *p, struct compiled *c)
 	c->dropped = true;
 }
 
-/* Drops the least recently used compilations, until at most max_shapes are left. */
+/*
+ * Drops the least recently used compilations, until at most max_shapes are left, and of the remembered
+ * refusals as many.
+ */
 static void shrink(struct program *p)
 {
 	struct compiled *next;
-	uint32_t count = 0;
+	uint32_t counts[2] = { 0 };
 
 	for (struct compiled *c = p->compiled; c; c = next) {
 		next = c->next;
-		if (++count > p->options->max_shapes && !c->users) {
+		if (++counts[c->refused != NULL] > p->options->max_shapes && !c->users) {
 			unlist(p, c);
 			compiled_drop(c);
 		}
@@ -590,6 +593,11 @@ static bool attempts(struct run *run)
 
 		if (!c)
 			return false;
+		if (c->refused) {
+			snprintf(run->message, run->size, "%s", c->refused);
+			release(p, c, false);
+			return false;
+		}
 		nna_log_keep_error(reason, sizeof(reason));
 		result = execute(run, c);
 		nna_log_keep_error(NULL, 0);

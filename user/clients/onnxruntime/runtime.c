@@ -6,7 +6,7 @@
 struct runtime {
 	const struct ort *ort;
 	OrtEnv *env;
-	OrtSession *session;
+	OrtSession *session;		/* NULL if ONNX Runtime makes no session */
 	/* names and indices of the inputs that are no constants, and of the outputs */
 	const char **in, **out;
 	uint32_t *in_at, *out_at;
@@ -213,27 +213,25 @@ static void put_model(struct message *m, const struct graph *graph, const struct
 
 /* ---- the session ---- */
 
-static bool open_session(struct runtime *r, const struct message *m)
+static void open_session(struct runtime *r, const struct message *m)
 {
 	const struct ort *ort = r->ort;
 	OrtSessionOptions *options = NULL;
-	bool good;
 
 	in_making = true;
-	good = ort_ok(ort, ort->CreateEnv(ORT_LEVEL_FATAL, "nnaccel", &r->env)) &&
-	       ort_ok(ort, ort->CreateSessionOptions(&options)) &&
-	       ort_ok(ort, ort->SetSessionLogSeverityLevel(options, ORT_LEVEL_FATAL)) &&
-	       /*
-		* Optimised nodes of ONNX Runtime, such as fused ones and those in another layout of
-		* images, fail with a batch of 0.
-		*/
-	       ort_ok(ort, ort->SetSessionGraphOptimizationLevel(options, ORT_OPTIMIZE_NOTHING)) &&
-	       ort_ok(ort, ort->SetIntraOpNumThreads(options, 1)) &&
-	       ort_ok(ort, ort->CreateSessionFromArray(r->env, m->bytes, m->size, options, &r->session));
+	if (ort_ok(ort, ort->CreateEnv(ORT_LEVEL_FATAL, "nnaccel", &r->env)) &&
+	    ort_ok(ort, ort->CreateSessionOptions(&options)) &&
+	    ort_ok(ort, ort->SetSessionLogSeverityLevel(options, ORT_LEVEL_FATAL)) &&
+	    /*
+	     * Optimised nodes of ONNX Runtime, such as fused ones and those in another layout of
+	     * images, fail with a batch of 0.
+	     */
+	    ort_ok(ort, ort->SetSessionGraphOptimizationLevel(options, ORT_OPTIMIZE_NOTHING)) &&
+	    ort_ok(ort, ort->SetIntraOpNumThreads(options, 1)))
+		ort_ok(ort, ort->CreateSessionFromArray(r->env, m->bytes, m->size, options, &r->session));
 	in_making = false;
 	if (options)
 		ort->ReleaseSessionOptions(options);
-	return good;
 }
 
 static bool list_ports(const struct graph *graph, uint32_t count, const uint32_t *values, const char ***names,
@@ -264,7 +262,9 @@ struct runtime *runtime_new(const struct graph *graph, uint32_t in_count, const 
 	       list_ports(graph, out_count, out, &r->out, &r->out_at, &r->out_count);
 	if (good)
 		put_model(&m, graph, r, in, out);
-	good = good && !m.failed && open_session(r, &m);
+	good = good && !m.failed;
+	if (good)
+		open_session(r, &m);
 	free(m.bytes);
 	if (good)
 		return r;
@@ -310,7 +310,7 @@ bool runtime_run(const struct runtime *r, OrtKernelContext *context)
 	const struct ort *ort = r->ort;
 	const OrtValue **in = calloc(r->in_count + 1, sizeof(*in));
 	OrtValue **out = calloc(r->out_count + 1, sizeof(*out));
-	bool good = in && out;
+	bool good = in && out && r->session;
 
 	for (uint32_t i = 0; good && i < r->in_count; i++)
 		good = ort_ok(ort, ort->KernelContext_GetInput(context, r->in_at[i], &in[i]));

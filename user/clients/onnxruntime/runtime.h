@@ -12,8 +12,8 @@ struct runtime;
 
 /*
  * Creates a session for a graph whose constants are kept. `in` and `out` are the graph's values that
- * are the inputs and outputs of a run. Returns NULL if memory runs out, if a constant's type has no
- * size, or if ONNX Runtime fails.
+ * are the inputs and outputs of a run. Returns NULL if memory runs out, or if a constant's type has
+ * no size. If ONNX Runtime makes no session, all calls of runtime_run() fail.
  */
 struct runtime *runtime_new(const struct graph *graph, uint32_t in_count, const uint32_t *in,
 			    uint32_t out_count, const uint32_t *out);
