@@ -1561,6 +1561,69 @@ static void test_run_while_compiling(void **unused)
 	unload(factory);
 }
 
+static struct {
+	atomic_bool shut, reached;
+} making;
+
+static void wait_while_in_making(void)
+{
+	making.reached = true;
+	while (making.shut)
+		sched_yield();
+}
+
+static void *run_other_columns(void *info)
+{
+	float data[] = { 1, 2, 3 };
+	const struct OrtValue value = { { ONNX_FLOAT, 2, { 1, 3 } }, data, sizeof(data) };
+	struct OrtKernelContext context = { .in = { &value } };
+	OrtStatus *status;
+
+	status = ((struct ort_node_compute_info *)info)->Compute(info, NULL, &context);
+	free(context.out[0].data);
+	return status;
+}
+
+/*
+ * A run that the device computes does not wait while a session for other shapes is made. Two runs
+ * that need the session share it.
+ */
+static void test_run_while_in_making(void **unused)
+{
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = provider(factory, NULL, NULL);
+	const struct OrtGraph *graphs[] = { &part };
+	const struct OrtNode *nodes[] = { &fused };
+	OrtNodeComputeInfo *infos[1];
+	OrtNode *none_made[1];
+	pthread_t others[2];
+	void *status;
+
+	(void)unused;
+	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	played_session = as_session;
+	while_in_making = wait_while_in_making;
+	alarm(60);
+	making.shut = true;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&others[i], NULL, run_other_columns, infos[0]), 0);
+	while (!making.reached)
+		sched_yield();
+	assert_null(run_rows((struct ort_node_compute_info *)infos[0], 2));
+	making.shut = false;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pthread_join(others[i], &status), 0);
+		assert_null(status);
+	}
+	alarm(0);
+	assert_int_equal(played_sessions, 2);	/* a session and its environment */
+	played_session = NULL;
+	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	assert_int_equal(played_sessions, 0);
+	release(factory, ep);
+	unload(factory);
+}
+
 static unsigned int translations;	/* number of calls of translation_new() */
 typedef void *new_translation(const void *graph, void *builder, const void *devices);
 new_translation __real_translation_new, __wrap_translation_new;
@@ -2106,6 +2169,7 @@ int main(void)
 		cmocka_unit_test(test_compilation_fails),
 		cmocka_unit_test(test_run_while_compiling),
 		cmocka_unit_test(test_refused_once),
+		cmocka_unit_test(test_run_while_in_making),
 		cmocka_unit_test(test_concat_overflows),
 		cmocka_unit_test(test_missing_input),
 		cmocka_unit_test(test_other_type),

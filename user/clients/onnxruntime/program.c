@@ -42,11 +42,12 @@ struct program {
 	struct compiled *compiled;	/* list of compilations, last used first */
 	struct making *making;
 	pthread_cond_t made;		/* signalled after each compilation */
-	struct runtime *runtime;	/* of runs that cannot be translated, or NULL */
 	bool on_cpu;			/* true: runs use the CPU, as the devices failed */
 	uint64_t again_ns;		/* time at which to try the devices again */
 	/* length of the last pause on the CPU; 0 after a successful run on the devices */
 	_Atomic uint64_t pause_ns;
+	pthread_mutex_t runtime_lock;	/* protects `runtime`, and is held while the session is made */
+	struct runtime *runtime;	/* of runs that cannot be translated, or NULL */
 };
 
 /*
@@ -201,6 +202,7 @@ struct program *program_new(const struct ort *ort, const OrtGraph *part, const O
 	p->options = options;
 	p->devices = devices;
 	pthread_mutex_init(&p->lock, NULL);
+	pthread_mutex_init(&p->runtime_lock, NULL);
 	pthread_cond_init(&p->made, NULL);
 	if (!options->disallow_cpu && !devices_have_cpu(devices))
 		devices_add(&p->cpu, "nnapi-reference");
@@ -235,6 +237,7 @@ void program_free(struct program *p)
 		compiled_drop(c);
 	}
 	pthread_cond_destroy(&p->made);
+	pthread_mutex_destroy(&p->runtime_lock);
 	pthread_mutex_destroy(&p->lock);
 	runtime_free(p->runtime);
 	graph_free(p->graph);
@@ -630,11 +633,11 @@ static bool run_on_runtime(struct run *run)
 
 	if (p->options->disallow_cpu)
 		return false;
-	pthread_mutex_lock(&p->lock);
+	pthread_mutex_lock(&p->runtime_lock);
 	if (!p->runtime)
 		p->runtime = runtime_new(p->graph, p->in_count, p->in, p->out_count, p->out);
 	runtime = p->runtime;
-	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_unlock(&p->runtime_lock);
 	if (!runtime || !runtime_run(runtime, run->context))
 		return false;
 	nna_log(first_time(&said, 0) ? NNA_LOG_NOTE : NNA_LOG_INFO,
