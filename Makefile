@@ -527,7 +527,7 @@ $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
 		$(filter-out %/main.o,$(broker) $(worker)) $(filter-out %/program.o,$(keeper)) \
 		$(BUILD)/lib/libnnkit.a $(archives)
 	$(test_link) $(worker_libs) -lsqlite3 -lcmocka
-$(BUILD)/tests/engine_broker_test: private ldflags += -Wl,--wrap=cgroup_user_set_low
+$(BUILD)/tests/engine_broker_test: private ldflags += $(patsubst %,-Wl$(comma)--wrap=cgroup_%,leaf_create_for leaf_move leaf_remove leaf_set_low user_set_low)
 # The source of this test includes the main() of nnacceld.
 $(BUILD)/tests/engine_main_test: private ldflags += $(patsubst %,-Wl$(comma)--wrap=%,broker_run extensions_find program_ask spawner_init)
 $(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/base/allowlist.o $(failing)

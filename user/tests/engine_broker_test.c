@@ -22,6 +22,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -58,11 +59,12 @@ enum { HAS, GONE, HOW };
 
 /*
  * Values of byte HOW: the worker ends when its context ends, the worker never ends by itself, or
- * the worker ends at once.
+ * the worker ends at once, with an exit status or by a signal.
  */
 #define WITH_CONTEXT 'w'
 #define NEVER 'n'
 #define AT_ONCE 'c'
+#define BY_SIGNAL 's'
 
 /* The replaced statfs() finds no cgroup file system, so the tests run without cgroups. */
 int statfs(const char *path, struct statfs *fs)
@@ -83,6 +85,8 @@ static struct {
 	int unwatched;	/* N: epoll refuses the N-th file; 0: epoll refuses no file */
 	pid_t dying;			/* worker that dies when the next session is made, or 0 */
 	int unnoticed;			/* number of the file whose events epoll does not report; 0: none */
+	int move_error;			/* error of the next move of a worker to a cgroup leaf, or 0 */
+	atomic_int leaves;		/* number of cgroup leaves that were made for contexts and exist */
 	struct {
 		char how;
 		bool has_gone;		/* set if the context ends before it has a session */
@@ -187,8 +191,10 @@ static void be_worker(int argc, char **argv)
 	const char *value = getenv(SPIN);
 	const struct message ready = { .kind = WORKER_READY };
 	struct message message;
+	const struct rlimit none = { 0 };
 	volatile char *bytes;
 	int session, n;
+	sigset_t go_on;
 	char byte;
 
 	if (argc == 2 && !strcmp(argv[1], WORKER_IDENTIFY))
@@ -203,6 +209,10 @@ static void be_worker(int argc, char **argv)
 	signal(SIGUSR1, on_signal);
 	if (value && *value == 'd')
 		shutdown(WORKER_CONTROL_FD, SHUT_RD);
+	sigemptyset(&go_on);
+	sigaddset(&go_on, SIGCONT);
+	if (value && *value == 's' && (sigprocmask(SIG_BLOCK, &go_on, NULL) || sigwaitinfo(&go_on, NULL) < 0))
+		_exit(EXIT_FAILURE);
 	if (!message_send(WORKER_CONTROL_FD, &ready, -1))
 		_exit(EXIT_SUCCESS);
 	while (value && *value == 'd')
@@ -222,6 +232,8 @@ static void be_worker(int argc, char **argv)
 	bytes[HAS] = 1;
 	if (bytes[HOW] == AT_ONCE)
 		_exit(CRASH);
+	if (bytes[HOW] == BY_SIGNAL && !setrlimit(RLIMIT_CORE, &none))
+		__builtin_trap();
 	while (!bytes[GONE] || bytes[HOW] == NEVER)
 		usleep(1000);
 	_exit(EXIT_SUCCESS);
@@ -266,10 +278,57 @@ static void await_logged(const char *part, unsigned int count)
 		fail_msg("not logged: %s", part);
 }
 
-/*
- * Only logs whether the broker sets a user's low CPU weight or normal CPU weight, because the tests
- * have no cgroups.
- */
+/* ---- cgroups, which the tests imitate ---- */
+
+const char *__wrap_cgroup_leaf_create_for(struct cgroup *cgroup, uint32_t uid, int engine,
+					  uint64_t context, struct cgroup_leaf *leaf);
+int __wrap_cgroup_leaf_move(struct cgroup *cgroup, pid_t worker, struct cgroup_leaf *from,
+			    struct cgroup_leaf *to);
+void __wrap_cgroup_leaf_remove(const struct cgroup *cgroup, const struct cgroup_leaf *leaf);
+void __wrap_cgroup_leaf_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
+
+const char *__wrap_cgroup_leaf_create_for(struct cgroup *cgroup, uint32_t uid, int engine,
+					  uint64_t context, struct cgroup_leaf *leaf)
+{
+	(void)cgroup;
+	(void)uid;
+	(void)engine;
+	(void)context;
+	*leaf = (struct cgroup_leaf){ .name = "leaf", .fd = -1 };
+	kernel.leaves++;
+	return NULL;
+}
+
+int __wrap_cgroup_leaf_move(struct cgroup *cgroup, pid_t worker, struct cgroup_leaf *from,
+			    struct cgroup_leaf *to)
+{
+	const int error = kernel.move_error;
+
+	(void)cgroup;
+	(void)worker;
+	kernel.move_error = 0;
+	if (error)
+		return error;
+	assert_string_equal(to->name, "leaf");
+	*from = *to;
+	to->name[0] = '\0';
+	return 0;
+}
+
+void __wrap_cgroup_leaf_remove(const struct cgroup *cgroup, const struct cgroup_leaf *leaf)
+{
+	(void)cgroup;
+	kernel.leaves -= leaf->name[0] != '\0';
+}
+
+void __wrap_cgroup_leaf_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low)
+{
+	(void)cgroup;
+	(void)leaf;
+	(void)low;
+}
+
+/* Only logs whether the broker sets a user's low CPU weight or normal CPU weight. */
 void __wrap_cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
 void __wrap_cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low)
 {
@@ -296,7 +355,7 @@ static struct engine_options options;
 
 /*
  * Sets whether workers that start after the call fail ('f'), take no session but do not end
- * ('d'), or succeed ('1'). The function have_workers() does not call setenv(), which would
+ * ('d'), are not ready until SIGCONT ('s'), or succeed ('1'). The function have_workers() does not call setenv(), which would
  * allocate heap blocks while the broker's thread allocates and frees heap blocks, too.
  */
 static void have_workers(char how)
@@ -316,7 +375,7 @@ static int set_up(void **state)
 	(void)state;
 	memset(kernel.contexts, 0, sizeof(kernel.contexts));
 	kernel.register_error = kernel.unwatched = kernel.unnoticed = 0;
-	kernel.next_error = kernel.asked = 0;
+	kernel.next_error = kernel.asked = kernel.move_error = 0;
 	lines.used = 0;
 	lines.text[0] = '\0';
 	have_workers('1');
@@ -359,8 +418,8 @@ static void start_broker(void)
 }
 
 /*
- * Waits until the broker has ended, and checks that the broker left no worker, open file or heap
- * block.
+ * Waits until the broker has ended, and checks that the broker left no worker, open file, heap
+ * block or cgroup leaf.
  */
 static int await_end(void)
 {
@@ -374,6 +433,7 @@ static int await_end(void)
 	assert_int_equal(waitpid(-1, &status, WNOHANG), -1);
 	assert_int_equal(count_files(), files);
 	assert_int_equal(heap_blocks, blocks);
+	assert_int_equal(kernel.leaves, 0);
 	return exit_code;
 }
 
@@ -479,6 +539,19 @@ static pid_t number_before(const char *text)
 		number = atoi(at);
 	pthread_mutex_unlock(&lines.lock);
 	return number;
+}
+
+/* Waits until the broker has looked at the waiting contexts again after earlier events. */
+static void settle(void)
+{
+	/* The broker looks after at most 64 events. */
+	for (int i = 0; i < 130; i++) {
+		const int asked = kernel.asked;
+
+		tell(NNACCEL_ENGINE_GONE, MAX_CONTEXTS - 1, 0, 0);
+		while (kernel.asked == asked)
+			usleep(100);
+	}
 }
 
 /* ---- the tests ---- */
@@ -615,14 +688,85 @@ static void test_crashes(void **state)
 	start_broker();
 	for (uint64_t i = 1; i < 5; i++) {
 		assert_int_equal(count_logged("crash"), 0);
-		offer(i, 5, AT_ONCE);
-		await_logged("ended with 9", (unsigned int)i);
+		offer(i, 5, i % 2 ? AT_ONCE : BY_SIGNAL);
+		await_logged(i % 2 ? "ended with 9" : "killed by signal 4", (unsigned int)(i + 1) / 2);
 	}
 	await_logged("uid 5: its workers crash: it gets no new ones for 1 s", 1);
 	offer(5, 5, WITH_CONTEXT);
 	assert_int_equal(await_refused(5), EAGAIN);
 	offer(6, 6, WITH_CONTEXT);
 	await_served(6);
+}
+
+/*
+ * Only one worker starts at a time while no user waits for a first worker, and at most two start at
+ * a time otherwise.
+ */
+static void test_few_start_together(void **state)
+{
+	pid_t pids[2];
+
+	(void)state;
+	options.idle = 3;
+	have_workers('s');
+	start_broker();
+	for (unsigned int i = 0; i < 2; i++) {
+		if (i)
+			offer(1, 5, WITH_CONTEXT);
+		await_logged(": started", i + 1);
+		settle();
+		assert_int_equal(count_logged(": started"), i + 1);
+		pids[i] = number_before(": started");
+	}
+	have_workers('1');
+	while (count_logged(": ready") < 2) {
+		for (int i = 0; i < 2; i++)
+			kill(pids[i], SIGCONT);
+		usleep(1000);
+	}
+	await_served(1);
+}
+
+/*
+ * The last idle worker serves no second context of a user, but only a user without a worker. The
+ * second context waits until it is hopeless.
+ */
+static void test_reserve(void **state)
+{
+	(void)state;
+	start_broker();
+	offer(1, 5, WITH_CONTEXT);
+	await_served(1);
+	await_logged(": ready", 2);
+	have_workers('f');
+	offer(2, 5, WITH_CONTEXT);
+	settle();
+	offer(3, 6, WITH_CONTEXT);
+	await_served(3);
+	assert_int_equal(await_refused(2), EAGAIN);
+}
+
+/*
+ * An idle worker that cannot be moved to a client's cgroup stays idle. A worker that has died is not
+ * used, and the next idle worker serves the client.
+ */
+static void test_cannot_move(void **state)
+{
+	(void)state;
+	options.idle = 2;
+	start_broker();
+	await_logged(": ready", 2);
+	kernel.move_error = EACCES;
+	offer(1, 5, WITH_CONTEXT);
+	settle();
+	assert_false(is_served(1));
+	assert_int_equal(count_logged(": started"), 2);
+	kernel.move_error = ESRCH;
+	offer(2, 6, WITH_CONTEXT);
+	await_served(2);
+	await_logged(": ready", 4);
+	assert_int_equal(count_logged("killed"), 1);
+	assert_int_equal(count_logged("crash"), 0);
 }
 
 /* A context that ends before a worker serves the context uses no worker, and causes no error. */
@@ -826,7 +970,8 @@ static void test_cannot_watch(void **state)
 
 /*
  * If a worker crashes before it has a client, the broker waits before the broker starts another
- * worker.
+ * worker. The wait does not become longer with each crash if workers are ready in between, so a
+ * context that comes during the wait is served.
  */
 static void test_idle_crashes(void **state)
 {
@@ -834,23 +979,29 @@ static void test_idle_crashes(void **state)
 
 	(void)state;
 	start_broker();
-	await_logged(": ready", 1);
-	crash_ns = clock_ns();
-	assert_int_equal(kill(number_before(": ready"), SIGUSR1), 0);
-	await_logged("ended with 9", 1);
-	await_logged(": ready", 2);
+	for (unsigned int i = 1; i < 4; i++) {
+		await_logged(": ready", i);
+		crash_ns = clock_ns();
+		assert_int_equal(kill(number_before(": ready"), SIGUSR1), 0);
+		await_logged("ended with 9", i);
+	}
+	offer(1, 5, WITH_CONTEXT);
+	await_served(1);
 	assert_true(clock_ns() - crash_ns >= NS_PER_S);
 }
 
-/* The broker refuses a context if workers keep failing to start. */
+/*
+ * The broker refuses a context if workers keep failing to start. An idle worker that another process
+ * killed does not count as a failure.
+ */
 static void test_hopeless(void **state)
 {
 	(void)state;
 	start_broker();
 	await_logged(": ready", 1);
 	have_workers('f');
-	offer(1, 5, WITH_CONTEXT);
-	await_served(1);
+	assert_int_equal(kill(number_before(": ready"), SIGKILL), 0);
+	await_logged("killed by signal 9 (Killed)", 1);
 	offer(2, 6, WITH_CONTEXT);
 	assert_int_equal(await_refused(2), EAGAIN);
 	assert_true(count_logged("ended with 1") >= 3);
@@ -908,6 +1059,9 @@ int main(int argc, char **argv)
 		TEST(outlives),
 		TEST(too_many),
 		TEST(crashes),
+		TEST(few_start_together),
+		TEST(reserve),
+		TEST(cannot_move),
 		TEST(gone_before),
 		TEST(idle_is_killed),
 		TEST(dies_before_session),
