@@ -308,7 +308,7 @@ def main(library, plugin, device, builtins, *names):
             off = furthest(made.types[tensor], a, b)
             if off > (1e-4 if kind == FLOAT32 else 3):
                 wrong = f"{wrong or ''} off by {off:g}"
-        if len(set(ours.get(0))) < 8:
+        if len(set(ours.get(0))) < 6:
             wrong = f"{wrong or ''} nearly all results are the same"
         ours.close()
         delegate.close()
