@@ -85,7 +85,7 @@ static void read_mask(void *arg, uint32_t task, uint32_t thread)
 
 /*
  * After a thread has waited for a helper's long task, helpers still run tasks of the thread's next
- * job. Only helpers block signals.
+ * job, and of more later jobs than can be open at once. Only helpers block signals.
  */
 static void test_long_tasks(void **state)
 {
@@ -100,6 +100,11 @@ static void test_long_tasks(void **state)
 	met = 0;
 	threads_run(read_mask, &met, 2, 2);
 	assert_int_equal(met, 2);
+	for (int i = 0; i < 16; i++) {
+		met = 0;
+		threads_run_long(meet, &met, 2, 2);
+		assert_int_equal(met, 2);
+	}
 	alarm(0);
 	assert_true(sigismember(&masks[1], SIGTERM) && sigismember(&masks[1], SIGUSR1));
 	assert_false(sigismember(&masks[0], SIGTERM));
