@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include <nnaccel/operation.h>
+
 #include "model/fingerprint.h"
 #include "vectors/form.h"
 #include "vectors/graph.h"
@@ -50,8 +52,16 @@ static void see_operand(const struct nn_model *model, const struct nn_operand *o
 		see(value, size);
 }
 
+/* Checks that no operand follows a list of operands, so that a read beyond a list is noticed. */
+static void check_ends(const struct nn_operation *op)
+{
+	assert_int_equal(op->inputs[op->num_inputs], UINT32_MAX);
+	assert_int_equal(op->outputs[op->num_outputs], UINT32_MAX);
+}
+
 static void see_model(const struct nn_model *model)
 {
+	see(&model->relaxed, sizeof(model->relaxed));
 	for (uint32_t i = 0; i < model->num_subgraphs; i++) {
 		const struct nn_subgraph *s = &model->subgraphs[i];
 
@@ -63,6 +73,7 @@ static void see_model(const struct nn_model *model)
 			see(&op->type, sizeof(op->type));
 			see_numbers(op->inputs, op->num_inputs);
 			see_numbers(op->outputs, op->num_outputs);
+			check_ends(op);
 		}
 		see_numbers(s->inputs, s->num_inputs);
 		see_numbers(s->outputs, s->num_outputs);
@@ -91,25 +102,40 @@ static void check_twice(void (*make)(void), uint64_t right)
 	(void)right;
 }
 
-/* Checks that no operand follows a list of operands, so that a read beyond a list is noticed. */
-static void check_ends(const struct nn_subgraph *s)
-{
-	for (uint32_t i = 0; i < s->num_operations; i++) {
-		const struct nn_operation *op = &s->operations[i];
-
-		assert_int_equal(op->inputs[op->num_inputs], UINT32_MAX);
-		assert_int_equal(op->outputs[op->num_outputs], UINT32_MAX);
-	}
-}
-
 static void make_graphs(void)
 {
 	for (uint64_t seed = 1; seed <= 200; seed++) {
 		random_start(seed * 7919);
 		make_graph();
 		see_model(&g.model);
-		check_ends(&g.subgraph);
+		see(&g.is_delicate, sizeof(g.is_delicate));
 	}
+}
+
+static bool is_simple(int32_t code)
+{
+	return code == NN_OP_RELU || code == NN_OP_TRANSPOSE;
+}
+
+static bool is_nothing(int32_t code)
+{
+	(void)code;
+	return false;
+}
+
+/* A graph may have only some operations; if it may have none, the search for one ends. */
+static void make_simple_graphs(void)
+{
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		random_start(seed);
+		assert_true(make_graph_of(is_simple));
+		see_model(&g.model);
+		for (uint32_t i = 0; i < g.subgraph.num_operations; i++)
+			assert_true(is_simple(g.operations[i].type));
+	}
+	random_start(1);
+	assert_false(make_graph_of(is_nothing));
+	see_numbers((uint32_t[]){ random_bits() }, 1);
 }
 
 static void test_graphs(void **unused)
@@ -117,8 +143,34 @@ static void test_graphs(void **unused)
 	(void)unused;
 	g.values = malloc(VALUES_SIZE);
 	assert_non_null(g.values);
-	check_twice(make_graphs, UINT64_C(0xe332a1122a2b51de));
+	check_twice(make_graphs, UINT64_C(0x8b334e2cfe1da874));
+	check_twice(make_simple_graphs, UINT64_C(0x9e8fa9e6d94efaae));
 	free(g.values);
+}
+
+/* Includes the data of the inputs of a form. */
+static void see_form(void)
+{
+	const struct nn_subgraph *main = &form.subgraphs[0];
+	uint32_t size;
+
+	see_model(&form.model);
+	for (uint32_t i = 0; i < main->num_inputs; i++) {
+		const struct nn_operand *o = &main->operands[main->inputs[i]];
+
+		if (!has_floats(o->type) && nn_operand_size(o, &size))
+			see(form_inputs[i], size);
+	}
+}
+
+/* Makes forms of all types; `f` is the operation's row of the table, if the table has one. */
+static void make_forms_of(const struct nn_op *op, const struct form *f)
+{
+	for (uint32_t t = 0; t < 4 * FORM_NUM_TYPES; t++) {
+		random_start((uint64_t)op->code * 7919 + t);
+		if (form_build(op, f, form_types[t % FORM_NUM_TYPES].type))
+			see_form();
+	}
 }
 
 /*
@@ -133,18 +185,23 @@ static void make_forms(void)
 		for (size_t k = 0; k < nn_op_count(); k++)
 			if (!strcmp(nn_op_at(k)->name, forms[i].name))
 				op = nn_op_at(k);
-		for (uint32_t t = 0; t < 4 * FORM_NUM_TYPES && op && !nn_is_own(op->code); t++) {
-			random_start((uint64_t)op->code * 7919 + t);
-			if (form_build(op, &forms[i], form_types[t % FORM_NUM_TYPES].type))
-				see_model(&form.model);
-		}
+		if (op && !nn_is_own(op->code))
+			make_forms_of(op, &forms[i]);
 	}
+	make_forms_of(nn_op_find(NN_OP_IF), NULL);
+	make_forms_of(nn_op_find(NN_OP_WHILE), NULL);
 }
 
 static void test_forms(void **unused)
 {
 	(void)unused;
-	check_twice(make_forms, UINT64_C(0xc533ec560bf70dbd));
+	check_twice(make_forms, UINT64_C(0x5acb25d9ec32459a));
+	form_is_large = true;
+	check_twice(make_forms, UINT64_C(0xa1b63607c75ea340));
+	form_is_large = false;
+	form_is_plain = true;
+	check_twice(make_forms, UINT64_C(0xd90aae4cf7e0812a));
+	form_is_plain = false;
 }
 
 int main(void)
