@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "../../selftests/lib/runner.h"
+#include "ops/dynamic.h"
 #include "tests/plan_diff/compare.h"
 #include "tests/vulkan/form_case.h"
 #include "tests/vulkan/shaders.h"
@@ -297,6 +298,202 @@ static void test_fused(void **unused)
 	}
 }
 
+/* ---- Limits ---- */
+
+static void make_product_of(uint32_t batches, uint32_t rows, uint32_t columns)
+{
+	const bool no = false;
+	uint32_t x, y, out;
+
+	mb_init(&b);
+	x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(batches, rows, 1));
+	y = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(batches, 1, columns));
+	out = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(batches, rows, columns));
+	mb_operation(&b, NN_OP_BATCH_MATMUL,
+		     MB_LIST(x, y, mb_constant(&b, NN_BOOL, &no, 1, MB_NONE),
+			     mb_constant(&b, NN_BOOL, &no, 1, MB_NONE)), MB_LIST(out));
+}
+
+static void make_softmax_of(uint32_t size)
+{
+	uint32_t x, out;
+
+	mb_init(&b);
+	x = mb_operand(&b, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_INPUT, MB_DIMS(1, size));
+	out = mb_operand(&b, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, size));
+	b.operands[0][x].scale = 0.5f;
+	b.operands[0][out].scale = 1.0f / 256;
+	mb_operation(&b, NN_OP_SOFTMAX, MB_LIST(x, mb_float32(&b, 1)), MB_LIST(out));
+}
+
+static void make_sum_of(uint32_t size)
+{
+	const int32_t axis = 0;
+	const bool keeps = true;
+	uint32_t x, out;
+
+	mb_init(&b);
+	x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(size));
+	out = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
+	mb_operation(&b, NN_OP_REDUCE_SUM,
+		     MB_LIST(x, mb_constant(&b, NN_TENSOR_INT32, &axis, sizeof(axis), MB_DIMS(1)),
+			     mb_constant(&b, NN_BOOL, &keeps, 1, MB_NONE)), MB_LIST(out));
+}
+
+/* Makes a TILE of six axes, of which `axes` are repeated: a copy of 6 + `axes` axes. */
+static void make_tile_of(uint32_t axes)
+{
+	const uint32_t dims[] = { 2, 2, 2, 2, 2, 2 };
+	uint32_t to[6], times[6], x, out;
+
+	mb_init(&b);
+	for (uint32_t i = 0; i < 6; i++) {
+		times[i] = i < 6 - axes ? 1 : 2;
+		to[i] = 2 * times[i];
+	}
+	x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, 6, dims);
+	out = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, 6, to);
+	mb_operation(&b, NN_OP_TILE, MB_LIST(x, mb_constant(&b, NN_TENSOR_INT32, times, sizeof(times),
+							    MB_DIMS(6))), MB_LIST(out));
+}
+
+static void make_activations(uint32_t count)
+{
+	uint32_t x, out;
+
+	mb_init(&b);
+	x = tensor(NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT);
+	for (uint32_t i = 0; i < count; i++, x = out) {
+		out = tensor(NN_TENSOR_FLOAT32, i + 1 < count ? NN_TEMPORARY : NN_SUBGRAPH_OUTPUT);
+		mb_operation(&b, i % 2 ? NN_OP_RELU1 : NN_OP_RELU, MB_LIST(x), MB_LIST(out));
+	}
+}
+
+/* The engine refuses an operation only beyond the limit. */
+static void test_limits(void **unused)
+{
+	(void)unused;
+	for (uint32_t more = 0; more < 2; more++) {
+		/* Each work group computes a tile of 32 rows and 32 columns. */
+		make_product_of(1, 65535 * 32 + more, 1);
+		assert_int_equal(is_supported(&b.model), !more);
+		make_product_of(1, 1, 65535 * 32 + more);
+		assert_int_equal(is_supported(&b.model), !more);
+		make_product_of(65535 + more, 1, 1);
+		assert_int_equal(is_supported(&b.model), !more);
+		make_softmax_of(4096 + more);
+		assert_int_equal(is_supported(&b.model), !more);
+		make_sum_of((1 << 23) + more);
+		assert_int_equal(is_supported(&b.model), !more);
+		make_tile_of(4 + more);
+		assert_int_equal(is_supported(&b.model), !more);
+	}
+}
+
+/* A tensor may take half of the largest buffer, and a whole model all of the buffer. */
+static void test_sizes(void **unused)
+{
+	struct nn_error err = { "" };
+	struct graph graph;
+	uint32_t size;
+
+	(void)unused;
+	make_product_of(1, 16, 16);
+	for (uint32_t less = 0; less < 2; less++) {
+		const VkPhysicalDeviceLimits small = { .maxStorageBufferRange = 2 * (16 * 16 * 4 - less) };
+		bool supported;
+
+		assert_int_equal(graph_supported(&b.model, &small, &supported, ignore, &err), NN_OK);
+		assert_int_equal(supported, !less);
+	}
+	assert_int_equal(graph_create(&b.model, &limits, &graph, &err), NN_OK);
+	size = (uint32_t)graph.size;
+	graph_destroy(&graph);
+	for (uint32_t less = 0; less < 2; less++) {
+		const VkPhysicalDeviceLimits small = {
+			.maxStorageBufferRange = size - less, .minUniformBufferOffsetAlignment = 64,
+		};
+
+		assert_int_equal(graph_create(&b.model, &small, &graph, &err),
+				 less ? NN_INVALID_ARGUMENT : NN_OK);
+		if (!less)
+			graph_destroy(&graph);
+	}
+}
+
+/* A dispatch has at most eight steps. */
+static void test_steps(void **unused)
+{
+	struct nn_error err = { "" };
+	struct graph graph;
+
+	(void)unused;
+	for (uint32_t count = 7; count <= 9; count++) {
+		make_activations(count);
+		assert_int_equal(graph_create(&b.model, &limits, &graph, &err), NN_OK);
+		assert_int_equal(graph.num_dispatches, count <= 8 ? 1 : 2);
+		graph_destroy(&graph);
+	}
+}
+
+/*
+ * The largest tensor gets its place first: the two tensors of 256 bytes lie side by side, and the
+ * result of 512 bytes, which is made when the first tensor is not needed any more, follows one.
+ */
+static void test_places(void **unused)
+{
+	static const int32_t order[] = { 1, 0 }, times[] = { 2, 1 };
+	uint32_t x, turned, out;
+	struct nn_error err = { "" };
+	struct graph graph;
+
+	(void)unused;
+	mb_init(&b);
+	x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(2, 32));
+	turned = mb_operand(&b, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(32, 2));
+	out = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(64, 2));
+	mb_operation(&b, NN_OP_TRANSPOSE, MB_LIST(x, mb_constant(&b, NN_TENSOR_INT32, order, sizeof(order),
+								 MB_DIMS(2))), MB_LIST(turned));
+	mb_operation(&b, NN_OP_TILE, MB_LIST(turned, mb_constant(&b, NN_TENSOR_INT32, times, sizeof(times),
+								 MB_DIMS(2))), MB_LIST(out));
+	assert_int_equal(graph_create(&b.model, &limits, &graph, &err), NN_OK);
+	assert_int_equal(graph.size - graph.constants_end, 3 * 256);
+	assert_int_equal(graph.unshared, 4 * 256);
+	graph_destroy(&graph);
+}
+
+/* At most 256 work groups find the range of the values of a tensor, each of at least 4096. */
+static void test_ranges(void **unused)
+{
+	static const struct {
+		uint32_t total, groups;
+	} cases[] = {
+		{ 4096, 1 }, { 4097, 2 }, { 256 * 4096, 256 }, { 256 * 4096 + 1, 256 }, { 256 * 4097 + 1, 256 },
+	};
+	static const int8_t weight = 1;
+	static const float bias;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint32_t x, w, c, out;
+		struct nn_error err = { "" };
+		struct graph graph;
+
+		mb_init(&b);
+		x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(cases[i].total, 1));
+		w = mb_constant(&b, NN_TENSOR_QUANT8_ASYMM_SIGNED, &weight, 1, MB_DIMS(1, 1));
+		b.operands[0][w].scale = 1;
+		c = mb_constant(&b, NN_TENSOR_FLOAT32, &bias, sizeof(bias), MB_DIMS(1));
+		out = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(cases[i].total, 1));
+		mb_operation(&b, NN_OP_DYNAMIC_FULLY_CONNECTED,
+			     MB_LIST(x, w, c, mb_int32(&b, 0), mb_int32(&b, NN_DYNAMIC_TENSOR)), MB_LIST(out));
+		assert_int_equal(graph_create(&b.model, &limits, &graph, &err), NN_OK);
+		assert_int_equal(graph.dispatches[0].shader, SHADER_range);
+		assert_int_equal(graph.dispatches[0].params.quantise.count, cases[i].groups);
+		graph_destroy(&graph);
+	}
+}
+
 /* ---- Quotients ---- */
 
 /*
@@ -364,6 +561,11 @@ int main(void)
 		cmocka_unit_test(test_operations),
 		cmocka_unit_test(test_graphs),
 		cmocka_unit_test(test_fused),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_quotients),
 	};
 

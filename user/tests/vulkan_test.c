@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -230,10 +231,11 @@ int __wrap_nna_engine_gone_file(struct nna_engine_execution *execution)
 }
 
 /*
- * Flags of the engine's calls of DMA_BUF_IOCTL_SYNC; the replaced ioctl() succeeds on every file.
+ * Flags of the engine's calls of DMA_BUF_IOCTL_SYNC; the replaced ioctl() succeeds on every file,
+ * after it was interrupted, or told to try again, `interruptions` times.
  */
 static uint64_t accesses[4];
-static uint32_t num_accesses;
+static uint32_t num_accesses, interruptions;
 
 int __real_ioctl(int file, unsigned long request, void *arg);
 int __wrap_ioctl(int file, unsigned long request, void *arg);
@@ -241,6 +243,10 @@ int __wrap_ioctl(int file, unsigned long request, void *arg)
 {
 	if (request != DMA_BUF_IOCTL_SYNC)
 		return __real_ioctl(file, request, arg);
+	if (interruptions) {
+		errno = interruptions-- % 2 ? EINTR : EAGAIN;
+		return -1;
+	}
 	assert_true(num_accesses < sizeof(accesses) / sizeof(accesses[0]));
 	accesses[num_accesses++] = ((const struct dma_buf_sync *)arg)->flags;
 	return 0;
@@ -880,8 +886,44 @@ static void test_cut(void **unused)
 	check_against_plan(p);
 	assert_int_equal(facts_of(p).submissions, 8);
 	check_against_plan(p);
+	/* A dispatch is halved at most ten times. */
+	step_ns = 1000 * NS_PER_S;
+	check_against_plan(p);
+	assert_int_equal(facts_of(p).submissions, 1024);
 	step_ns = 0;
 	prepared_release(p);
+}
+
+/* Makes two ADDs, which the engine cannot fuse; before the first execution, an element takes 4 ns. */
+static void make_adds(uint32_t elements)
+{
+	uint32_t x, y, out;
+
+	mb_init(&b);
+	x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(elements));
+	y = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+	for (uint32_t i = 0; i < 2; i++) {
+		out = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(elements));
+		mb_operation(&b, NN_OP_ADD, MB_LIST(x, y, mb_int32(&b, 0)), MB_LIST(out));
+	}
+}
+
+/* A submission may take exactly 20 ms, with one dispatch or with two. */
+static void test_longest(void **unused)
+{
+	static const struct {
+		uint32_t elements, submissions;
+	} cases[] = { { 2500000, 1 }, { 2500001, 2 }, { 5000000, 2 }, { 5000001, 4 } };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct prepared *p;
+
+		make_adds(cases[i].elements);
+		p = must_prepare(&b.model);
+		assert_int_equal(facts_of(p).submissions, cases[i].submissions);
+		prepared_release(p);
+	}
 }
 
 /* ---- Executions that fail ---- */
@@ -1115,6 +1157,16 @@ static void test_wait_fails(void **unused)
 		prepared_release(p);
 		assert_int_equal(layer->waits, waits + 1 + i);
 	}
+	/* If the release cannot wait for the execution, it waits for the whole GPU. */
+	a.execution.deadline_ns = 0;
+	p = must_prepare(&b.model);
+	fail_after(VK_ERROR_UNKNOWN, 8);
+	assert_int_not_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
+	fail_after(VK_ERROR_UNKNOWN, 0);
+	waits = layer->waits;
+	prepared_release(p);
+	assert_int_equal(layer->waits, waits + 2);
+	fail_after(VK_SUCCESS, 0);
 	free_arguments(&a);
 }
 
@@ -1518,6 +1570,63 @@ static void test_imported(void **unused)
 	vulkan_engine.release(&vulkan_engine, prepared);
 }
 
+/* The engine copies arguments in a region that begins inside of a page. */
+static void test_unaligned(void **unused)
+{
+	struct arguments a;
+	void *prepared;
+	char *memory;
+
+	(void)unused;
+	if (import_way_of(gpu) == NN_DEVICE_MEMORY_COPIED || gpu->host_alignment < 8)
+		skip();
+	prepared = prepare_sum(&a);
+	memory = map_client();
+	client.region = (struct nna_engine_region){ .base = memory + 4, .length = CLIENT_BYTES - 4, .is_writable = true };
+	close(client.file);
+	client.file = -1;
+	add_in_place(prepared, &a, memory);
+	assert_int_equal(facts_of(prepared).copies, 3);
+	vulkan_engine.forget_region(&vulkan_engine, &client.region);
+	client.region.base = memory;
+	unmap_client();
+	vulkan_engine.release(&vulkan_engine, prepared);
+}
+
+/* Two regions of a client are two imports; an execution uses the one that has its arguments. */
+static void test_two_regions(void **unused)
+{
+	struct nna_engine_region regions[2];
+	struct arguments a;
+	char *memory[2];
+	int files[2];
+	void *prepared;
+
+	(void)unused;
+	if (import_way_of(gpu) == NN_DEVICE_MEMORY_COPIED)
+		skip();
+	prepared = prepare_sum(&a);
+	for (uint32_t i = 0; i < 2; i++) {
+		memory[i] = map_client();
+		client.region.length = CLIENT_BYTES;
+		client.region.is_writable = true;
+		regions[i] = client.region;
+		files[i] = client.file;
+	}
+	for (uint32_t round = 0; round < 4; round++) {
+		client.region = regions[round % 2];
+		client.file = files[round % 2];
+		add_in_place(prepared, &a, memory[round % 2]);
+	}
+	assert_int_equal(facts_of(prepared).copies, 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		client.region = regions[i];
+		client.file = files[i];
+		unmap_client();
+	}
+	vulkan_engine.release(&vulkan_engine, prepared);
+}
+
 /*
  * If executions have arguments at a few addresses in turn, the engine records commands once for
  * each address.
@@ -1832,10 +1941,11 @@ static void test_sync_file(void **unused)
 		fence.takes = cases[i].takes;
 		a.execution.measure = cases[i].measures;
 		a.execution.deadline_ns = cases[i].has_deadline ? clock_ns() + 3600 * NS_PER_S : 0;
-		/* Execute several times, because the engine measures the first executions. */
-		for (uint32_t round = 0; round < 6; round++) {
+		/* The engine measures the first four executions, and waits for them. */
+		for (uint32_t round = 0; round < 5; round++) {
 			fence.file = -1;
 			add_in_place(prepared, &a, memory);
+			assert_true(fence.file < 0 || i || round == 4);
 		}
 		if (cases[i].has_file != (fence.file >= 0))
 			fail_msg("%s: file %d", cases[i].name, fence.file);
@@ -1921,7 +2031,8 @@ static void test_dependencies(void **unused)
 	client.region.is_writable = true;
 	vulkan_engine.only_devices = true;
 	assert_false(submits_before(prepared, &a, memory, 100));
-	for (uint32_t round = 0; round < 4; round++)
+	/* The engine measures four executions. */
+	for (uint32_t round = 0; round < 3; round++)
 		add_in_place(prepared, &a, memory);
 	for (uint32_t round = 0; round < 2; round++)
 		assert_true(submits_before(prepared, &a, memory, 60000));
@@ -1950,7 +2061,9 @@ static void test_dependencies(void **unused)
 	wait_on.gone = -1;
 	close(wait_on.file);
 	assert_int_equal(num_accesses, 0);
+	interruptions = 2;
 	assert_false(submits_before(prepared, &a, memory, 100));
+	assert_int_equal(interruptions, 0);
 	assert_int_equal(num_accesses, 2);
 	assert_memory_equal(accesses, copied, sizeof(copied));
 	vulkan_engine.only_devices = false;
@@ -1981,7 +2094,7 @@ static void test_time(void **unused)
 		began = clock_ns();
 		a.execution.device_ns = 0;
 		assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
-		assert_in_range(a.execution.device_ns, 1, clock_ns() - began);
+		assert_in_range(a.execution.device_ns, round < 2 ? 1 : 2, clock_ns() - began);
 	}
 	gpu->tick_ns = tick_ns;
 	free_arguments(&a);
@@ -2048,6 +2161,7 @@ static void write_text(const char *path, const char *text)
  */
 static void test_capabilities(void **unused)
 {
+	static const char *const invalid[] = { "0.5 -1 0.125\n", "0.5 0 0.125\n", "0.5 1e9 0.125\n", "0.5 0.25\n" };
 	char folder[] = "/tmp/nnaccel-vulkan-XXXXXX", path[600] = "";
 	struct nn_error err = { "" };
 	struct capabilities c;
@@ -2062,11 +2176,62 @@ static void test_capabilities(void **unused)
 	assert_float_equal(c.float32, 0.5, 0);
 	assert_float_equal(c.float16, 0.25, 0);
 	assert_float_equal(c.quant8, 0.125, 0);
-	write_text(path, "0.5 -1 0.125\n");
-	assert_int_equal(capabilities_get(gpu, folder, &c, &err), NN_OK);
-	assert_true(c.float16 > 0);
+	for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++) {
+		struct capabilities stored = { 0 };
+
+		write_text(path, invalid[i]);
+		assert_int_equal(capabilities_get(gpu, folder, &c, &err), NN_OK);
+		assert_true(c.float32 > 0 && c.float16 > 0 && c.quant8 > 0 && c.float16 < 1e9f);
+		assert_int_equal(capabilities_get(gpu, folder, &stored, &err), NN_OK);
+		assert_true(stored.float16 > 0.99f * c.float16 && stored.float16 < 1.01f * c.float16);
+	}
 	unlink(path);
 	rmdir(folder);
+}
+
+/* What the engine tells of the device, and of the memory of a model. */
+static void test_description(void **unused)
+{
+	static struct nn_device_info info;
+	struct nna_engine_memory memory;
+	struct prepared_facts facts;
+	struct nn_error err = { "" };
+	struct arguments a;
+	void *prepared;
+
+	(void)unused;
+	make_product();
+	assert_int_equal(engine_prepare(&prepared, &err), NN_OK);
+	make_arguments(&b.model, &a);
+	assert_int_equal(engine_execute(prepared, &a), NN_OK);
+	free_arguments(&a);
+	facts = facts_of(prepared);
+	assert_true(facts.weights && facts.temporaries);
+	vulkan_engine.memory(&vulkan_engine, prepared, &memory);
+	assert_int_equal(memory.weights, facts.staging);
+	assert_int_equal(memory.device, facts.weights + facts.temporaries);
+	assert_int_equal(memory.execution, 0);
+	vulkan_engine.release(&vulkan_engine, prepared);
+
+	vulkan_engine.describe(&vulkan_engine, &info);
+	assert_int_equal(info.type, NN_DEVICE_GPU);
+	assert_int_equal(info.feature_level, 8);
+	assert_int_equal(info.memory, import_way_of(gpu));
+	assert_true(info.copies >= 2);
+	assert_int_equal(info.copies, prepared_copies());
+	assert_true(strlen(info.version) > 9);
+	/* Each type of tensors has the speed of its class, and scalars that of floats. */
+	assert_true(info.operand[NN_TENSOR_FLOAT32].exec_time > 0);
+	assert_float_equal(info.operand[NN_TENSOR_INT32].exec_time, info.operand[NN_TENSOR_FLOAT32].exec_time, 0);
+	assert_float_equal(info.relaxed_tensor.power_usage, info.operand[NN_TENSOR_FLOAT32].exec_time, 0);
+	assert_true(info.operand[NN_FLOAT16].exec_time > 0);
+	assert_float_equal(info.operand[NN_FLOAT16].power_usage, info.operand[NN_TENSOR_FLOAT16].exec_time, 0);
+	assert_true(info.operand[NN_TENSOR_QUANT8_SYMM].exec_time > 0);
+	assert_float_equal(info.operand[NN_TENSOR_QUANT8_ASYMM].power_usage,
+			   info.operand[NN_TENSOR_QUANT8_SYMM].exec_time, 0);
+	/* The bits of the NNAPI's operations: RELU is supported, LOGICAL_NOT is not. */
+	assert_int_equal(info.operations[NN_OP_RELU / 8] >> NN_OP_RELU % 8 & 1, 1);
+	assert_int_equal(info.operations[NN_OP_LOGICAL_NOT / 8] >> NN_OP_LOGICAL_NOT % 8 & 1, 0);
 }
 
 int main(int argc, char **argv)
@@ -2074,10 +2239,12 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_capabilities),
+		cmocka_unit_test(test_description),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_shared_memory),
 		cmocka_unit_test(test_submissions),
 		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_longest),
 		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_index),
 		cmocka_unit_test(test_deadline),
@@ -2091,6 +2258,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_incoherent),
 		cmocka_unit_test(test_saved),
 		cmocka_unit_test(test_imported),
+		cmocka_unit_test(test_unaligned),
+		cmocka_unit_test(test_two_regions),
 		cmocka_unit_test(test_recorded),
 		cmocka_unit_test(test_device_memory),
 		cmocka_unit_test(test_domains),

@@ -121,7 +121,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkQueueSubmit(VkQueue queue, uint32_t 
 
 /*
  * If a driver returns -1 for a semaphore that has already signalled, the layer returns an eventfd,
- * which poll() reports as readable.
+ * which poll() reports as readable. A call that fails leaves a number that is no file of the caller.
  */
 NEXT(vkGetSemaphoreFdKHR);
 static VKAPI_ATTR VkResult VKAPI_CALL own_vkGetSemaphoreFdKHR(VkDevice device,
@@ -130,8 +130,10 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkGetSemaphoreFdKHR(VkDevice device,
 {
 	VkResult result;
 
-	if (fails("vkGetSemaphoreFdKHR", device, false))
+	if (fails("vkGetSemaphoreFdKHR", device, false)) {
+		*file = 1 << 20;
 		return nn_test_layer.result;
+	}
 	result = next_vkGetSemaphoreFdKHR(device, info, file);
 	if (!result && *file < 0)
 		*file = eventfd(1, EFD_CLOEXEC);
