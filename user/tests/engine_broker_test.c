@@ -58,8 +58,8 @@ static char spin[] = SPIN "=1";
 enum { HAS, GONE, HOW };
 
 /*
- * Values of byte HOW: the worker ends when its context ends, the worker never ends by itself, or
- * the worker ends at once, with an exit status or by a signal.
+ * Values of byte HOW: the worker ends when its context ends, or never ends by itself, or ends at
+ * once, with an exit status or by a signal.
  */
 #define WITH_CONTEXT 'w'
 #define NEVER 'n'

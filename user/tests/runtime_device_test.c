@@ -1619,7 +1619,7 @@ static void check_alignment(const struct nn_model *model)
 
 /*
  * A device gets large constants at multiples of 64 bytes, and small constants aligned for their
- * types, even if the constants of a referenced model follow a constant of one byte.
+ * types. Here a constant of one byte precedes the constants of a referenced model.
  */
 static void test_aligned_constants(void **state)
 {

@@ -437,8 +437,9 @@ static void test_steps(void **unused)
 }
 
 /*
- * The largest tensor gets its place first: the two tensors of 256 bytes lie side by side, and the
- * result of 512 bytes, which is made when the first tensor is not needed any more, follows one.
+ * The largest tensor gets its place first. The two tensors of 256 bytes lie side by side. The result
+ * of 512 bytes follows one of them, because the first tensor is not needed any more when the result
+ * is made.
  */
 static void test_places(void **unused)
 {

@@ -2189,7 +2189,7 @@ static void test_capabilities(void **unused)
 	rmdir(folder);
 }
 
-/* What the engine tells of the device, and of the memory of a model. */
+/* The engine describes the device and the memory of a model. */
 static void test_description(void **unused)
 {
 	static struct nn_device_info info;
