@@ -669,6 +669,27 @@ static void test_join(void **state)
 	assert_steps(3);
 }
 
+/* The results of a random operation differ in each execution, so the operation remains a step. */
+static void test_random(void **state)
+{
+	static const float logits[4];
+	static const int32_t seeds[] = { 37, 42 };
+	uint32_t x, drawn, floats, out;
+
+	(void)state;
+	mb_init(&built);
+	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(4));
+	drawn = mb_operand(&built, NN_TENSOR_INT32, NN_TEMPORARY, MB_DIMS(1, 64));
+	floats = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 64));
+	out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(4));
+	mb_operation(&built, NN_OP_RANDOM_MULTINOMIAL,
+		     MB_LIST(mb_constant(&built, NN_TENSOR_FLOAT32, logits, sizeof(logits), MB_DIMS(1, 4)),
+			     mb_int32(&built, 64), ints(2, seeds, MB_DIMS(2))), MB_LIST(drawn));
+	mb_operation(&built, NN_OP_CAST, MB_LIST(drawn), MB_LIST(floats));
+	mb_operation(&built, ABS, MB_LIST(x), MB_LIST(out));
+	assert_steps(3);
+}
+
 /* Builds a SPLIT of the input, and then NEG of one part and ABS of the other part. */
 static void build_split(uint32_t batch, enum nn_lifetime lifetime)
 {
@@ -826,6 +847,7 @@ int main(void)
 		cmocka_unit_test(test_reshape_of_arguments),
 		cmocka_unit_test(test_reshape_to_two_outputs),
 		cmocka_unit_test(test_join),
+		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_split),
 		cmocka_unit_test(test_depthwise_kernels),
 		cmocka_unit_test(test_quant8_kernels),

@@ -4,14 +4,19 @@
  * section makes a plan for each shape of the section's inputs, up to a limit, even if several
  * threads use different shapes. A model that was saved and loaded behaves like the original model.
  */
+#define _GNU_SOURCE
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "model_samples.h"
 #include "ops/op.h"
 #include "plan/internal.h"
@@ -32,13 +37,18 @@ static struct nn_pool pools[2] = {
 	{ bias, sizeof(bias) },
 };
 
+/* true: another operation, with only a constant as input, computes the bias (no bias is negative) */
+static bool computes_bias;
+/* true: a RELU, which changes nothing, follows the product */
+static bool has_temporary;
+
 /*
  * Builds a product of weights and an input with an unknown number of rows. If `is_cut` is true, a
  * TOPK_V2 follows the product, and the k of TOPK_V2 is an input of the model.
  */
 static void build(bool is_cut)
 {
-	uint32_t x, y, out, places, count;
+	uint32_t x, y, out, places, count, sums;
 
 	for (uint32_t i = 0; i < UNITS * COLUMNS; i++)
 		weights[i] = (float)(i * 37 % 101) / 64 - 0.75f;
@@ -46,13 +56,22 @@ static void build(bool is_cut)
 		bias[i] = (float)(i * 53 % 29) / 16;
 	mb_init(&built);
 	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(0, COLUMNS));
-	y = mb_operand(&built, NN_TENSOR_FLOAT32, is_cut ? NN_TEMPORARY : NN_SUBGRAPH_OUTPUT,
+	y = mb_operand(&built, NN_TENSOR_FLOAT32, is_cut || has_temporary ? NN_TEMPORARY : NN_SUBGRAPH_OUTPUT,
 		       MB_DIMS(0, UNITS));
+	sums = mb_reference(&built, NN_TENSOR_FLOAT32, 1, 0, sizeof(bias), MB_DIMS(UNITS));
+	if (computes_bias) {
+		uint32_t read = sums;
+
+		sums = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(UNITS));
+		mb_operation(&built, RELU, MB_LIST(read), MB_LIST(sums));
+	}
 	mb_operation(&built, FULLY_CONNECTED,
 		     MB_LIST(x, mb_reference(&built, NN_TENSOR_FLOAT32, 0, 0, sizeof(weights),
-					     MB_DIMS(UNITS, COLUMNS)),
-			     mb_reference(&built, NN_TENSOR_FLOAT32, 1, 0, sizeof(bias),
-					  MB_DIMS(UNITS)), mb_int32(&built, 1)), MB_LIST(y));
+					     MB_DIMS(UNITS, COLUMNS)), sums, mb_int32(&built, 1)), MB_LIST(y));
+	if (has_temporary) {
+		out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0, UNITS));
+		mb_operation(&built, RELU, MB_LIST(y), MB_LIST(out));
+	}
 	if (is_cut) {
 		/*
 		 * The k of TOPK_V2 is an argument of each execution, so the shape of TOPK_V2's
@@ -81,21 +100,24 @@ static struct nn_plan *make_plan(const char *kernels, uint64_t bytes)
 	return plan;
 }
 
-static void check_rows(const struct nn_plan *plan, uint32_t rows)
+/* Executes a model on an input with `rows` rows, and checks the output if the execution succeeds. */
+static enum nn_status execute_rows(const struct nn_plan *plan, uint32_t rows, uint64_t deadline_ns,
+				   struct nn_error *err)
 {
 	float in[MAX_ROWS * COLUMNS], out[MAX_ROWS * UNITS];
 	struct nn_arg input = { .data = in, .length = sizeof(in), .rank = 2,
 				.dims = { rows, COLUMNS } };
 	struct nn_arg output = { .data = out, .length = sizeof(out) };
 	struct nn_output_shape shape;
-	struct nn_error err = { "" };
 	struct nn_execution e = { .num_inputs = 1, .num_outputs = 1, .inputs = &input,
-				  .outputs = &output, .shapes = &shape };
+				  .outputs = &output, .shapes = &shape, .deadline_ns = deadline_ns };
+	enum nn_status status;
 
 	for (uint32_t i = 0; i < rows * COLUMNS; i++)
 		in[i] = (float)(i * 29 % 67) / 32 - 1;
-	if (nn_plan_execute(plan, &e, &err))
-		fail_msg("%s", err.message);
+	status = nn_plan_execute(plan, &e, err);
+	if (status)
+		return status;
 	assert_int_equal(shape.rank, 2);
 	assert_int_equal(shape.dims[0], rows);
 	assert_int_equal(shape.dims[1], UNITS);
@@ -107,6 +129,15 @@ static void check_rows(const struct nn_plan *plan, uint32_t rows)
 			sum += in[i / UNITS * COLUMNS + k] * weights[i % UNITS * COLUMNS + k];
 		assert_float_equal(out[i], sum > 0 ? sum : 0, 0);
 	}
+	return NN_OK;
+}
+
+static void check_rows(const struct nn_plan *plan, uint32_t rows)
+{
+	struct nn_error err = { "" };
+
+	if (execute_rows(plan, rows, 0, &err))
+		fail_msg("%s", err.message);
 }
 
 static struct nn_plan_memory memory_of(const struct nn_plan *plan)
@@ -192,12 +223,19 @@ static void test_bounds(void **state)
 	nn_plan_free(plan);
 
 	/* The memory of an execution grows to the size that the largest number of rows needs. */
+	has_temporary = true;
+	build(false);
+	has_temporary = false;
 	plan = make_plan(NULL, 0);
 	check_rows(plan, 2);
 	memory = memory_of(plan);
 	check_rows(plan, MAX_ROWS);
-	assert_true(memory_of(plan).execution >= memory.execution);
+	assert_true(memory_of(plan).execution >= memory.execution + (MAX_ROWS - 2) * UNITS * sizeof(float));
+	memory = memory_of(plan);
+	check_rows(plan, 3);
+	assert_int_equal(memory_of(plan).execution, memory.execution);
 	nn_plan_free(plan);
+	build(false);
 
 	/* The plan's byte limit has room for two and a half plans of a section. */
 	plan = make_plan(NULL, 0);
@@ -240,6 +278,64 @@ static void test_in_turn(void **state)
 		check_rows(plan, 2 + i % 2);
 	assert_in_range(sections_made(plan), 2, 300);
 	nn_plan_free(plan);
+}
+
+/*
+ * A section makes a plan for each new shape, however often, if the plan replaces one that no
+ * execution has used lately.
+ */
+static void test_new_shapes(void **state)
+{
+	struct nn_plan *plan;
+
+	(void)state;
+	build(false);
+	plan = make_plan(NULL, 0);
+	for (uint32_t i = 0; i < 70; i++) {
+		for (uint32_t k = 0; k < 20; k++)
+			check_rows(plan, 1);
+		assert_false(is_there(plan, 2 + i % (SECTION_PLANS + 2)));
+	}
+	nn_plan_free(plan);
+}
+
+/* Number of reads of the clock after which the time jumps by 1000 s. */
+static _Atomic(int) reads = INT_MAX;
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int result = (int)syscall(SYS_clock_gettime, clock, now);
+
+	if (atomic_load(&reads) != INT_MAX && atomic_fetch_sub(&reads, 1) <= 0)
+		now->tv_sec += 1000;
+	return result;
+}
+
+/*
+ * If the deadline of an execution passes while the section makes a plan, a later execution makes the
+ * plan.
+ */
+static void test_deadline(void **state)
+{
+	struct nn_error err = { "" };
+	unsigned int late = 0;
+
+	(void)state;
+	computes_bias = true;
+	build(false);
+	computes_bias = false;
+	for (int i = 0; i < 30; i++) {
+		struct nn_plan *plan = make_plan(NULL, 0);
+		const uint64_t deadline_ns = clock_ns() + 500 * NS_PER_S;
+
+		atomic_store(&reads, i);
+		late += execute_rows(plan, 3, deadline_ns, &err) == NN_MISSED_DEADLINE_TRANSIENT;
+		atomic_store(&reads, INT_MAX);
+		check_rows(plan, 3);
+		assert_int_equal(sections_made(plan), 1);
+		nn_plan_free(plan);
+	}
+	assert_in_range(late, 4, 29);
 }
 
 static void *run_rows(void *arg)
@@ -659,6 +755,8 @@ int main(void)
 		cmocka_unit_test(test_shared_weights),
 		heap_unit_test(test_bounds),
 		heap_unit_test(test_in_turn),
+		heap_unit_test(test_new_shapes),
+		heap_unit_test(test_deadline),
 		cmocka_unit_test(test_threads),
 		heap_unit_test(test_sections_evict),
 		heap_unit_test(test_saved),
