@@ -165,9 +165,13 @@ static void test_fault(void **state)
 	struct nna_engine_burst burst = { .size = sizeof(burst) };
 	struct nna_engine_buffers buffers = { .size = sizeof(buffers) };
 	struct nna_engine e = cpu_engine;
+	const char *names[18];
 	char identity[160];
 
 	(void)state;
+	for (int i = 0; i < 17; i++)
+		names[i] = "NAME";
+	names[17] = NULL;
 	assert_null(engine_fault(&e));
 	e.size = SIZE_WITH(struct nna_engine, data_cache_files);
 	assert_null(engine_fault(&e));
@@ -208,6 +212,12 @@ static void test_fault(void **state)
 	e.permissions = NNA_ENGINE_MAY_USE_DRIVERS << 1;
 	assert_string_equal(engine_fault(&e), "it asks for an unknown permission");
 	e.permissions = 0;
+	e.environment = names + 1;
+	assert_null(engine_fault(&e));
+	e.environment = names;
+	assert_string_equal(engine_fault(&e),
+			    "it has more than 16 environment variables for clients' processes");
+	e.environment = NULL;
 	e.takes_fences = true;
 	assert_string_equal(engine_fault(&e), "it takes fences, but not only devices access the memory");
 	e.only_devices = true;

@@ -199,17 +199,25 @@ static void test_signals(void **state)
 	assert_int_equal(strtoull(status_of("SigIgn"), NULL, 16) & these, 1 << (SIGPIPE - 1));
 }
 
-/* From the broker's environment variables, a worker inherits only NNACCEL_SPIN_US. */
+/*
+ * From the broker's environment variables, a worker inherits only NNACCEL_SPIN_US and the variables
+ * of the engine.
+ */
 static void test_environment(void **state)
 {
-	static const char text[] = "NNACCEL_SPIN_US=17";
+	static const char *const names[] = { "NN_TEST_NONE", "NN_TEST_ONE", "NN_TEST", NULL };
+	static const char text[] = "NNACCEL_SPIN_US=17\0NN_TEST_ONE=1=2\0NN_TEST=";
 
 	(void)state;
 	need_namespaces(true);
 	kill_worker(state);
 	setenv("NNACCEL_SPIN", "1", 1);
 	setenv("NNACCEL_SPIN_US", "17", 1);
+	setenv("NN_TEST_ONE", "1=2", 1);
+	setenv("NN_TEST", "", 1);
+	spawner.environment = names;
 	assert_int_equal(start_worker(state), 0);
+	spawner.environment = NULL;
 	unsetenv("NNACCEL_SPIN_US");
 	unsetenv("NNACCEL_SPIN");
 	assert_memory_equal(slurp("environ"), text, sizeof(text));

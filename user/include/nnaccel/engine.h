@@ -481,6 +481,12 @@ struct nna_engine {
 	 * the kernel waits for the fences.
 	 */
 	bool takes_fences;
+	/*
+	 * The names of environment variables of the engine's process that clients' processes get,
+	 * too: a list of at most 16 names with NULL at its end, or NULL for none. The library reads
+	 * the variables when it starts a client's process.
+	 */
+	const char *const *environment;
 };
 
 /*

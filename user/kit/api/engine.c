@@ -98,6 +98,15 @@ static int parse_options(int argc, char **argv, struct arguments *a)
 	return EXIT_USAGE;
 }
 
+static bool has_many_variables(const struct nna_engine *e)
+{
+	uint32_t count = 0;
+
+	while (HAS_FIELD(e, environment) && e->environment && e->environment[count])
+		count++;
+	return count > ENVIRONMENT_MAX;
+}
+
 static const char *files_fault(const struct nna_engine *e)
 {
 	const uint32_t count = files_count(e);
@@ -147,6 +156,8 @@ const char *engine_fault(const struct nna_engine *e)
 	if (engine_permissions(e) & ~(NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE |
 				      NNA_ENGINE_MAY_USE_DRIVERS))
 		return "it asks for an unknown permission";
+	if (has_many_variables(e))
+		return "it has more than 16 environment variables for clients' processes";
 	if (e->model_cache_files > NNA_ENGINE_MAX_CACHE_FILES ||
 	    e->data_cache_files > NNA_ENGINE_MAX_CACHE_FILES)
 		return "it has more than 32 cache files of a kind";
@@ -217,7 +228,9 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 			.max_per_user = 32,
 			.spawner = { .path = "/proc/self/exe", .program = -1,
 				     .options.max_memory = 4096 * MIB,
-				     .options.device_memory = 4096 * MIB },
+				     .options.device_memory = 4096 * MIB,
+				     .environment = HAS_FIELD(engine, environment) ?
+						    engine->environment : NULL },
 			.keeper.plans = { 64 * MIB, 16 * MIB },
 			.engine = engine,
 			.threads = engine->clients == NNA_ENGINE_CLIENTS_THREADS ?

@@ -165,18 +165,30 @@ static void child_keep_capabilities(void)
 	}
 }
 
-/*
- * Returns the environment variable with the spin limit of bursts, the only variable that a worker
- * gets.
- */
-static char *spin_bound(void)
+static uint32_t add_variable(const char *name, char **envp)
 {
-	static const char name[] = "NNACCEL_SPIN_US=";
+	const size_t length = strlen(name);
 
-	for (char **entry = environ; entry && *entry; entry++)
-		if (!strncmp(*entry, name, strlen(name)))
-			return *entry;
-	return NULL;
+	for (char **entry = environ; entry && *entry; entry++) {
+		if (!strncmp(*entry, name, length) && (*entry)[length] == '=') {
+			*envp = *entry;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/*
+ * Writes a worker's environment variables to `envp`: the spin limit of bursts, and the engine's
+ * variables.
+ */
+static void child_environment(const struct spawner *s, char *envp[ENVIRONMENT_MAX + 2])
+{
+	uint32_t count = add_variable("NNACCEL_SPIN_US", envp);
+
+	for (uint32_t i = 0; s->environment && s->environment[i]; i++)
+		count += add_variable(s->environment[i], envp + count);
+	envp[count] = NULL;
 }
 
 /*
@@ -203,7 +215,7 @@ __attribute__((noreturn)) static void child_main(const struct spawner *s, int co
 {
 	char name[] = WORKER_NAME, text[WORKER_TEXT];
 	char *argv[NNA_ENGINE_MAX_PLUGINS + WORKER_WORDS + 3] = { name };
-	char *envp[] = { spin_bound(), NULL };
+	char *envp[ENVIRONMENT_MAX + 2];
 	struct worker_options options = s->options;
 	int program = move_up(s->program);
 	struct message go;
@@ -225,6 +237,7 @@ __attribute__((noreturn)) static void child_main(const struct spawner *s, int co
 	options.plugins = plugins ? plugins->folder : NULL;
 	options.probe = plugins && plugins->probe;
 	child_arguments(&options, text, plugins, argv + 1);
+	child_environment(s, envp);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	syscall(SYS_execveat, program, "", argv, envp, AT_EMPTY_PATH);

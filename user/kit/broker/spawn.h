@@ -10,6 +10,9 @@
 
 #include "kit/worker/worker.h"
 
+/* Maximum number of names in spawner.environment. */
+#define ENVIRONMENT_MAX 16
+
 struct spawner {
 	/* path of the worker's program; NULL: the installed nnaccel-worker */
 	const char *path;
@@ -18,6 +21,8 @@ struct spawner {
 	gid_t gid;
 	struct worker_options options;	/* options of workers; spawn.c sets `uid` and `gid` */
 	bool allow_none;	/* true: allow ISOLATE_NONE if no stronger isolation works */
+	/* names of the environment variables that workers get, with NULL at the end; or NULL */
+	const char *const *environment;
 };
 
 struct spawn_plugins {
