@@ -530,6 +530,11 @@ static long control_process(void)
 	return syscall(SYS_prctl, PR_GET_DUMPABLE, 0, 0, 0, 0);
 }
 
+static long name_thread(void)
+{
+	return syscall(SYS_prctl, PR_SET_NAME, "thread", 0, 0, 0);
+}
+
 static long make_namespace(void)
 {
 	return syscall(SYS_unshare, 0);
@@ -676,6 +681,7 @@ static const struct {
 	{ "mmap", map_memory, ALLOWED },
 	{ "mprotect", protect_memory, ALLOWED },
 	{ "clock_gettime", tell_time, ALLOWED },
+	{ "a thread's name", name_thread, ALLOWED },
 	{ "ioctl of the session", use_session, ALLOWED },
 	{ "write to the log", write_log, ALLOWED },
 };

@@ -66,11 +66,12 @@ static const struct rule rules[] = {
 	ANY(brk),
 
 	/*
-	 * System calls that threads make from their start on, such as rseq(), and system calls for
-	 * time.
+	 * System calls that threads make from their start on, such as rseq() and the call that
+	 * names a thread, and system calls for time.
 	 */
 	ANY(rseq),
 	ANY(set_robust_list),
+	IF(prctl, ARG(0, PR_SET_NAME)),
 	ANY(futex),
 	ANY(sched_yield),
 	ANY(sched_getaffinity),
