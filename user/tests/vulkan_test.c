@@ -7,8 +7,10 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +18,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <linux/dma-buf.h>
@@ -24,6 +27,7 @@
 
 #include "../../selftests/lib/runner.h"
 #include "base/clock.h"
+#include "kit/worker/sandbox.h"
 #include "ops/float16.h"
 #include "ops/op.h"
 #include "plan/plan.h"
@@ -2234,9 +2238,158 @@ static void test_description(void **unused)
 	assert_int_equal(info.operations[NN_OP_LOGICAL_NOT / 8] >> NN_OP_LOGICAL_NOT % 8 & 1, 0);
 }
 
+/* ---- A client's process ---- */
+
+/* Runs `body` in a process of its own, and prints the log of the process. Returns its status. */
+static int run_process(void (*body)(const char *program, int answer), const char *program,
+		       int answer)
+{
+	char text[512];
+	int log[2], status = -1;
+	ssize_t n;
+	pid_t pid;
+
+	assert_int_equal(pipe2(log, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		/* In the sandbox the log must be no file, because the sandbox lets no file grow. */
+		dup2(log[1], STDERR_FILENO);
+		body(program, answer);
+		_exit(0);
+	}
+	close(log[1]);
+	while ((n = read(log[0], text, sizeof(text))) > 0)
+		fwrite(text, 1, (size_t)n, stderr);
+	close(log[0]);
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+/* The value of VULKAN_FACTS that the engine sets, and the status of a client's process. */
+static char facts[128];
+static int process_status;
+
+/* Describes the device as the engine's own process does, and writes the facts to `answer`. */
+static void describe(const char *program, int answer)
+{
+	struct nn_device_info info = { .size = sizeof(info) };
+	const char *text;
+
+	(void)program;
+	vulkan_engine_choose("software", NULL, false);
+	vulkan_engine_choose_clients();
+	vulkan_engine.describe(&vulkan_engine, &info);
+	text = getenv(VULKAN_FACTS);
+	if (text && write(answer, text, strlen(text)) < 0)
+		_exit(1);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	const int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+}
+
+/* Enters the sandbox of a client's process, in a user namespace if the system has them. */
+static void enter_sandbox(void)
+{
+	struct worker_options options = { .isolation = ISOLATE_NONE, .uid = geteuid(),
+					  .gid = getegid() };
+	char uids[32], gids[32];
+
+	snprintf(uids, sizeof(uids), "0 %u 1", (unsigned int)geteuid());
+	snprintf(gids, sizeof(gids), "0 %u 1", (unsigned int)getegid());
+	if (!unshare(CLONE_NEWUSER | CLONE_NEWNS)) {
+		options = (struct worker_options){ .isolation = ISOLATE_USERNS };
+		write_file("/proc/self/setgroups", "deny");
+		write_file("/proc/self/uid_map", uids);
+		write_file("/proc/self/gid_map", gids);
+	}
+	assert_true(vulkan_engine_enter_process(facts));
+	sandbox_enter(&vulkan_engine, &options);
+	assert_true(vulkan_engine.start(&vulkan_engine));
+	sandbox_stop_processes(&vulkan_engine, ISOLATE_NONE);
+	sandbox_seal(&vulkan_engine);
+}
+
+/* Computes in a client's sandbox until the GPU is lost. A forbidden system call kills the process. */
+static void compute_in_sandbox(const char *program, int answer)
+{
+	struct nn_device_info info = { .size = sizeof(info) };
+	struct nn_error err = { "" };
+	void *prepared, *again;
+	struct arguments a;
+
+	(void)answer;
+	load_layer(program);
+	map_client();
+	client.region.length = CLIENT_BYTES;
+	client.region.is_writable = true;
+	g.values = malloc(VALUES_SIZE);
+	enter_sandbox();
+
+	vulkan_engine.describe(&vulkan_engine, &info);
+	prepared = prepare_sum(&a);
+	gpu = prepared_gpu(prepared);
+	add_in_place(prepared, &a, client.region.base);
+	vulkan_engine.forget_region(&vulkan_engine, &client.region);
+	for (uint64_t seed = 1; seed <= 8; seed++) {
+		random_start(seed * 7919);
+		make_graph();
+		if (is_supported())
+			check_graph(seed);
+	}
+
+	/* A process ends with its GPU, because a new GPU would need new threads. */
+	fail_after(VK_ERROR_DEVICE_LOST, 0);
+	assert_int_equal(engine_execute(prepared, &a), NN_DEAD_OBJECT);
+	fail_after(VK_SUCCESS, 0);
+	assert_int_equal(engine_execute(prepared, &a), NN_DEAD_OBJECT);
+	make_add();
+	assert_int_equal(engine_prepare(&again, &err), NN_DEAD_OBJECT);
+}
+
+/* Runs both processes, before the test's own process opens the GPU. */
+static void run_client(const char *program)
+{
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	process_status = run_process(describe, program, ends[1]);
+	close(ends[1]);
+	if (read(ends[0], facts, sizeof(facts) - 1) > 0)
+		process_status = run_process(compute_in_sandbox, program, -1);
+	close(ends[0]);
+}
+
+/*
+ * A client's process computes with just the permissions that the driver needs. Drivers whose needs
+ * are unknown get no processes.
+ */
+static void test_process(void **unused)
+{
+	struct capabilities c;
+	unsigned int permissions;
+
+	(void)unused;
+	assert_int_equal(process_status, 0);
+	if (import_way_of(gpu) != NN_DEVICE_MEMORY_ADDRESS) {
+		assert_string_equal(facts, "");
+		return;
+	}
+	assert_int_equal(sscanf(facts, "%x %f %f %f", &permissions, &c.float32, &c.float16,
+				&c.quant8), 4);
+	assert_int_equal(permissions, NNA_ENGINE_MAY_MAKE_CODE);
+	assert_true(c.float32 > 0 && c.float16 > 0 && c.quant8 > 0);
+	assert_false(vulkan_engine_enter_process("2 1 1"));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_process),
 		cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_capabilities),
 		cmocka_unit_test(test_description),
@@ -2279,6 +2432,7 @@ int main(int argc, char **argv)
 	int count, software = 0;
 
 	(void)argc;
+	run_client(argv[0]);
 	/* LeakSanitizer cannot suppress blocks of a driver that is no longer loaded. */
 	(void)dlopen("libvulkan_lvp.so", RTLD_LAZY | RTLD_NODELETE);
 	load_layer(argv[0]);

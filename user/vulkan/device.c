@@ -127,8 +127,11 @@ static void chain_features(struct features *f, uint32_t variants)
 
 static void describe(VkPhysicalDevice physical, struct gpu_name *name)
 {
+	VkPhysicalDeviceDriverProperties driver = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES,
+	};
 	VkPhysicalDeviceIDProperties id = {
-		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES,
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES, .pNext = &driver,
 	};
 	VkPhysicalDeviceProperties2 all = {
 		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &id,
@@ -154,6 +157,7 @@ static void describe(VkPhysicalDevice physical, struct gpu_name *name)
 	snprintf(name->lack, sizeof(name->lack), "%s", lack);
 	uuid_text(id.deviceUUID, name->uuid);
 	name->is_software = all.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+	name->is_lavapipe = driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
 }
 
 static enum nn_status open_instance(VkInstance *instance, struct nn_error *err)
@@ -172,6 +176,13 @@ static enum nn_status open_instance(VkInstance *instance, struct nn_error *err)
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE,
 			       "no Vulkan driver: install mesa-vulkan-drivers or the GPU vendor's");
 	return NN_OK;
+}
+
+static VkInstance loaded;	/* the instance of gpu_load(), until gpu_open() takes it */
+
+enum nn_status gpu_load(struct nn_error *err)
+{
+	return open_instance(&loaded, err);
 }
 
 static uint32_t list_of(VkInstance instance, VkPhysicalDevice *list)
@@ -465,9 +476,12 @@ enum nn_status gpu_open(const char *wanted, struct gpu **opened, struct nn_error
 	if (!gpu)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	gpu->references = 1;
+	gpu->when_lost = NN_DEVICE_UNAVAILABLE;
 	pthread_mutex_init(&gpu->lock, NULL);
 	pthread_mutex_init(&gpu->queue_lock, NULL);
-	status = open_instance(&gpu->instance, err);
+	gpu->instance = loaded;
+	loaded = VK_NULL_HANDLE;
+	status = gpu->instance ? NN_OK : open_instance(&gpu->instance, err);
 	if (!status)
 		status = choose(gpu, wanted, err);
 	if (!status) {
@@ -519,7 +533,7 @@ enum nn_status gpu_fail(struct gpu *gpu, VkResult result, const char *what, stru
 			       "%s: the GPU is out of memory", what);
 	case VK_ERROR_DEVICE_LOST:
 		__atomic_store_n(&gpu->is_lost, true, __ATOMIC_RELAXED);
-		return nn_fail(err, NN_DEVICE_UNAVAILABLE,
+		return nn_fail(err, gpu->when_lost,
 			       "%s: the GPU was lost; prepare the model again", what);
 	default:
 		return nn_fail(err, NN_GENERAL_FAILURE, "%s: VkResult %d", what, (int)result);

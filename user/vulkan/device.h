@@ -19,6 +19,7 @@ struct gpu_name {
 	char name[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE];
 	char uuid[GPU_UUID_TEXT];
 	bool is_software;
+	bool is_lavapipe;	/* driver of Mesa that computes on the CPU */
 	char lack[64];	/* feature that the engine needs but the GPU lacks, or "" */
 };
 
@@ -73,6 +74,7 @@ struct gpu {
 	struct gpu_matrix matrix;	/* sizes of matrices, with GPU_MATRIX */
 	uint32_t references;		/* number of references; protected by device.c's lock */
 	bool is_lost;			/* atomic */
+	enum nn_status when_lost;	/* status of calls after the GPU was lost */
 	/*
 	 * Protects `pool` and `pipelines`. While a thread compiles a shader, it holds `lock` for a
 	 * long time.
@@ -88,6 +90,11 @@ struct gpu {
  * with the reason in `err`.
  */
 int gpu_list(struct gpu_name *names, uint32_t count, struct nn_error *err);
+
+/*
+ * Loads the libraries of all Vulkan drivers for the next gpu_open(), which then opens no files.
+ */
+enum nn_status gpu_load(struct nn_error *err);
 
 /*
  * Opens the GPU whose name contains `wanted`, or whose UUID is `wanted`. If `wanted` is NULL, opens

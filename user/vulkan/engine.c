@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The functions of the Vulkan engine that libnnaccel-engine calls. All clients share one GPU. If
- * the GPU is lost, the engine opens the GPU again.
+ * The functions of the Vulkan engine that libnnaccel-engine calls. All clients that threads serve
+ * share one GPU; if the GPU is lost, the engine opens the GPU again. A client's process opens the
+ * GPU once, and ends if the GPU is lost.
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,6 +28,7 @@ static struct {
 	const char *wanted;
 	const char *folder;
 	bool gpu_waits;
+	bool is_process;		/* this process serves one client */
 	struct gpu *gpu;		/* under the lock */
 	uint32_t stored; /* number of the GPU's pipelines that are saved in the engine's store */
 	bool has_speed;			/* under the lock */
@@ -38,6 +40,44 @@ void vulkan_engine_choose(const char *wanted, const char *folder, bool gpu_waits
 	state.wanted = wanted;
 	state.folder = folder;
 	state.gpu_waits = gpu_waits;
+}
+
+/* ---- Clients' processes ---- */
+
+/* Variables that clients' processes get: the engine's own, and those of the driver. */
+static const char *const environment[] = {
+	VULKAN_FACTS, "VK_DRIVER_FILES", "VK_ICD_FILENAMES", "GALLIVM_PERF", "LP_NATIVE_VECTOR_WIDTH",
+	"LP_NUM_THREADS", NULL,
+};
+
+/* Sets VULKAN_FACTS once, before the first client. */
+static void set_facts(const struct capabilities *speed)
+{
+	char text[128];
+
+	if (vulkan_engine.clients != NNA_ENGINE_CLIENTS_EITHER || getenv(VULKAN_FACTS))
+		return;
+	snprintf(text, sizeof(text), "%x %g %g %g", vulkan_engine.permissions,
+		 (double)speed->float32, (double)speed->float16, (double)speed->quant8);
+	setenv(VULKAN_FACTS, text, 1);
+}
+
+bool vulkan_engine_enter_process(const char *facts)
+{
+	struct nn_error err = { "" };
+	struct capabilities *speed = &state.speed;
+
+	if (sscanf(facts, "%x %f %f %f", &vulkan_engine.permissions, &speed->float32,
+		   &speed->float16, &speed->quant8) != 4)
+		return false;
+	state.is_process = state.has_speed = true;
+	state.wanted = "software";
+	/* The process could neither read nor write the driver's cache of shaders. */
+	setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
+	if (!gpu_load(&err))
+		return true;
+	nna_engine_log(NNA_ENGINE_ERROR, "%s", err.message);
+	return false;
 }
 
 /* ---- Pipelines in the engine's store ---- */
@@ -94,9 +134,12 @@ static enum nn_status open_gpu(struct nn_error *err)
 	enum nn_status status = gpu_open(state.wanted, &state.gpu, err);
 
 	state.stored = 0;
-	state.has_speed = false;
-	if (!status)
-		load_pipelines(state.gpu);
+	state.has_speed = state.is_process;
+	if (status)
+		return status;
+	if (state.is_process)
+		state.gpu->when_lost = NN_DEAD_OBJECT;
+	load_pipelines(state.gpu);
 	return status;
 }
 
@@ -106,7 +149,9 @@ static enum nn_status take_gpu(struct gpu **gpu, struct nn_error *err)
 	enum nn_status status = NN_OK;
 
 	pthread_mutex_lock(&state.lock);
-	if (state.gpu && gpu_is_lost(state.gpu)) {
+	if (state.gpu && gpu_is_lost(state.gpu) && state.is_process) {
+		status = nn_fail(err, NN_DEAD_OBJECT, "the GPU was lost; prepare the model again");
+	} else if (state.gpu && gpu_is_lost(state.gpu)) {
 		nna_engine_log(NNA_ENGINE_WARNING, "%s was lost: it is opened again",
 			       state.gpu->name.name);
 		gpu_release(state.gpu);
@@ -155,6 +200,8 @@ static enum nn_status get_speed(struct gpu *gpu, struct capabilities *speed, str
 		status = capabilities_get(gpu, state.folder, &state.speed, err);
 	state.has_speed = !status;
 	*speed = state.speed;
+	if (!status)
+		set_facts(speed);
 	pthread_mutex_unlock(&state.lock);
 	return status;
 }
@@ -498,7 +545,30 @@ static void forget_region(const struct nna_engine *engine, const struct nna_engi
 	import_forget(region->base);
 }
 
-/* Opens the GPU at the engine's start, so that a missing GPU is reported before clients connect. */
+void vulkan_engine_choose_clients(void)
+{
+	struct nn_error err = { "" };
+	struct gpu *gpu = NULL;
+
+	/* describe() reports a failure. */
+	if (take_gpu(&gpu, &err))
+		return;
+	/*
+	 * The permissions of clients' processes do not suffice for versions of lavapipe that import
+	 * dma-bufs: these versions allocate memory by ftruncate().
+	 */
+	if (gpu->name.is_lavapipe && import_way_of(gpu) == NN_DEVICE_MEMORY_ADDRESS) {
+		vulkan_engine.clients = NNA_ENGINE_CLIENTS_EITHER;
+		vulkan_engine.permissions = NNA_ENGINE_MAY_MAKE_CODE;
+	}
+	gpu_release(gpu);
+}
+
+/*
+ * Opens the GPU, so that a missing GPU is reported before clients connect. In a client's process,
+ * start() runs before the filter of system calls is loaded, so all of the driver's threads start
+ * here.
+ */
 static bool start(const struct nna_engine *engine)
 {
 	struct nn_error err = { "" };
@@ -506,11 +576,14 @@ static bool start(const struct nna_engine *engine)
 	bool can_wait;
 
 	(void)engine;
-	if (take_gpu(&gpu, &err)) {
+	if (take_gpu(&gpu, &err) ||
+	    (state.is_process && capabilities_warm_up(gpu, &err))) {
 		nna_engine_log(NNA_ENGINE_ERROR, "%s", err.message);
+		gpu_release(gpu);
 		return false;
 	}
-	nna_engine_log(NNA_ENGINE_INFO, "computes on %s; clients' memory is %s", gpu->name.name,
+	nna_engine_log(state.is_process ? NNA_ENGINE_DEBUG : NNA_ENGINE_INFO,
+		       "computes on %s; clients' memory is %s", gpu->name.name,
 		       import_way_name(import_way_of(gpu)));
 	/* The store was not open yet when describe() opened the GPU. */
 	load_pipelines(gpu);
@@ -545,10 +618,11 @@ struct nna_engine vulkan_engine = {
 	.forget_region = forget_region,
 	.buffers = &buffers,
 	.start = start,
+	.environment = environment,
 	.help = "  --gpu NAME                a part of the GPU's name, or its UUID (the first GPU)\n"
 		"                            software: a driver that computes on the CPU, for tests\n"
 		"  --gpu-waits               let the GPU wait for fences of clients; one that is late\n"
-		"                            delays all clients\n"
+		"                            delays all clients, which threads then serve\n"
 		"  --list-gpus               prints names and UUIDs, and ends\n"
 		"  --list-operations         prints supported operations and types, and ends\n",
 };

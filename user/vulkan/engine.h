@@ -12,6 +12,24 @@
  */
 void vulkan_engine_choose(const char *wanted, const char *folder, bool gpu_waits);
 
+/*
+ * Lets a process serve each client if the chosen GPU's driver is lavapipe, whose permissions are
+ * known. Otherwise, threads serve all clients.
+ */
+void vulkan_engine_choose_clients(void);
+
+/*
+ * The environment variable that the engine sets for clients' processes: the permissions that the
+ * driver needs, and the GPU's speed, which a process cannot read from the folder --state.
+ */
+#define VULKAN_FACTS "NNACCEL_VULKAN"
+
+/*
+ * Begins a client's process, before its sandbox: reads the value of VULKAN_FACTS, and loads the
+ * driver. Returns false, with a log line, on failure.
+ */
+bool vulkan_engine_enter_process(const char *facts);
+
 /* The function start() of vulkan_engine sets the fields that depend on the GPU. */
 extern struct nna_engine vulkan_engine;
 

@@ -3,6 +3,7 @@
  * The program nnaccel-vulkan.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "vulkan/device.h"
@@ -69,12 +70,13 @@ static const char *value_of(char *const *argument, const char *option)
 static int take_options(int argc, char **argv)
 {
 	const char *gpu = NULL, *folder = NULL;
-	bool gpu_waits = false;
+	bool gpu_waits = false, direct = false;
 	int kept = 0;
 
 	for (int i = 0; i < argc; i++) {
 		const char *name = value_of(&argv[i], "--gpu");
 
+		direct |= value_of(&argv[i], "--direct") != NULL;
 		if (value_of(&argv[i], "--state"))
 			folder = value_of(&argv[i], "--state");
 		if (!strcmp(argv[i], "--gpu-waits")) {
@@ -90,11 +92,18 @@ static int take_options(int argc, char **argv)
 	}
 	argv[kept] = NULL;
 	vulkan_engine_choose(gpu, folder, gpu_waits);
+	if (!direct && !gpu_waits)
+		vulkan_engine_choose_clients();
 	return kept;
 }
 
 int main(int argc, char **argv)
 {
+	const char *facts = getenv(VULKAN_FACTS);
+
+	if (facts)
+		return vulkan_engine_enter_process(facts) ?
+		       nna_engine_main(&vulkan_engine, argc, argv) : 1;
 	if (argc == 2 && !strcmp(argv[1], "--list-gpus"))
 		return list_gpus();
 	if (argc == 2 && !strcmp(argv[1], "--list-operations"))

@@ -685,7 +685,7 @@ enum nn_status prepared_begin(struct prepared *p, struct nn_execution *e,
 	if (status)
 		return status;
 	if (gpu_is_lost(p->gpu))
-		return nn_fail(err, NN_DEVICE_UNAVAILABLE,
+		return nn_fail(err, p->gpu->when_lost,
 			       "the GPU was lost; prepare the model again");
 	if (!lock_until(p, e->deadline_ns))
 		return nn_fail(err, NN_MISSED_DEADLINE_TRANSIENT, "the deadline has passed");
