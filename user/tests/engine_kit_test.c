@@ -207,9 +207,9 @@ static void test_fault(void **state)
 	}
 	e.store_identity = NULL;
 	e.permissions = NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE |
-			NNA_ENGINE_MAY_USE_DRIVERS;
+			NNA_ENGINE_MAY_USE_DRIVERS | NNA_ENGINE_MAY_GROW_FILES;
 	assert_null(engine_fault(&e));
-	e.permissions = NNA_ENGINE_MAY_USE_DRIVERS << 1;
+	e.permissions = NNA_ENGINE_MAY_GROW_FILES << 1;
 	assert_string_equal(engine_fault(&e), "it asks for an unknown permission");
 	e.permissions = 0;
 	e.environment = names + 1;
@@ -408,7 +408,7 @@ static void test_options(void **state)
 	e.clients = NNA_ENGINE_CLIENTS_EITHER;
 	e.load_plugin = NULL;
 	e.permissions = NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE |
-			NNA_ENGINE_MAY_USE_DRIVERS;
+			NNA_ENGINE_MAY_USE_DRIVERS | NNA_ENGINE_MAY_GROW_FILES;
 	e.files = files;
 	for (int threads = 0; threads < 2; threads++) {
 		logged[0] = '\0';
@@ -419,6 +419,7 @@ static void test_options(void **state)
 				 threads);
 		assert_int_equal(!strstr(logged, "processes may use dma-bufs and fences of drivers\n"),
 				 threads);
+		assert_int_equal(!strstr(logged, "processes may grow files in memory\n"), threads);
 		assert_int_equal(!strstr(logged, "processes may use /dev/null\n"), threads);
 	}
 	e.execute = NULL;

@@ -346,7 +346,10 @@ static void test_limits(void **state)
 		assert_non_null(strstr(limits, "Max data size             1073741824 "));
 }
 
-/* A worker that is started with the log level PERMITTED uses an engine with all permissions. */
+/*
+ * A worker that is started with the log level PERMITTED uses an engine with all permissions, whose
+ * start() is start_with_file().
+ */
 #define PERMITTED LOG_DEBUG
 
 static void test_limit_of_threads(void **state)
@@ -361,6 +364,8 @@ static void test_limit_of_threads(void **state)
 				       "Max processes             256                  256 "));
 	assert_non_null(strstr(slurp("limits"),
 			       "Max open files            71                   71 "));
+	if (spawner.options.max_memory)
+		assert_non_null(strstr(slurp("limits"), "Max file size             1073741824 "));
 }
 
 static void test_ends_with_the_broker(void **state)
@@ -625,6 +630,31 @@ static long close_dmabuf(void)
 	return syscall(SYS_close, nna_engine_file_at(0) + 1);
 }
 
+static long size_dmabuf(void)
+{
+	return syscall(SYS_lseek, nna_engine_file_at(0) + 1, 0, SEEK_END);
+}
+
+static long duplicate_dmabuf(void)
+{
+	return syscall(SYS_fcntl, nna_engine_file_at(0) + 1, F_DUPFD_CLOEXEC, 3);
+}
+
+static long own_dmabuf(void)
+{
+	return syscall(SYS_fcntl, nna_engine_file_at(0) + 1, F_SETOWN, getppid());
+}
+
+static long grow_file(void)
+{
+	return syscall(SYS_ftruncate, nna_engine_file_at(0) + 1, 0);
+}
+
+static long grow_own_file(void)
+{
+	return syscall(SYS_ftruncate, nna_engine_file_at(0), 0);
+}
+
 static long close_own_file(void)
 {
 	return syscall(SYS_close, nna_engine_file_at(0));
@@ -747,6 +777,14 @@ static const struct {
 	{ "a dma-buf's name", NNA_ENGINE_MAY_USE_DRIVERS, name_dmabuf, KILLED },
 	{ "a fence of the engine's file", NNA_ENGINE_MAY_USE_DRIVERS, ask_own_file, KILLED },
 	{ "ppoll", NNA_ENGINE_MAY_USE_DRIVERS, await_file, ALLOWED },
+	{ "a dma-buf's size", NNA_ENGINE_MAY_GROW_FILES, size_dmabuf, KILLED },
+	{ "a dma-buf's size", NNA_ENGINE_MAY_USE_DRIVERS, size_dmabuf, ALLOWED },
+	{ "a dma-buf's duplicate", NNA_ENGINE_MAY_GROW_FILES, duplicate_dmabuf, KILLED },
+	{ "a dma-buf's duplicate", NNA_ENGINE_MAY_USE_DRIVERS, duplicate_dmabuf, ALLOWED },
+	{ "a dma-buf's owner", NNA_ENGINE_MAY_USE_DRIVERS, own_dmabuf, KILLED },
+	{ "a file's growth", NNA_ENGINE_MAY_USE_DRIVERS, grow_file, KILLED },
+	{ "a file's growth", NNA_ENGINE_MAY_GROW_FILES, grow_file, ALLOWED },
+	{ "growth of the engine's file", NNA_ENGINE_MAY_GROW_FILES, grow_own_file, KILLED },
 	{ "a program", NNA_ENGINE_MAY_MAKE_CODE | NNA_ENGINE_MAY_MAKE_THREADS, execute, KILLED },
 };
 
@@ -852,6 +890,14 @@ static int find_isolation(void **state)
 	return spawner_init(&spawner) ? 0 : -1;
 }
 
+/* Makes a file as a driver does. The file grows, and its number is none of the library's. */
+static bool start_with_file(const struct nna_engine *e)
+{
+	const int file = memfd_create("driver", MFD_CLOEXEC);
+
+	return file > nna_engine_file_at(0) && !ftruncate(file, 4096) && cpu_engine.start(e);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -880,9 +926,11 @@ int main(int argc, char **argv)
 	engine = cpu_engine;
 	engine.files = own_files;
 	for (int i = 1; i < argc; i++)
-		if (!strcmp(argv[i], "--log-level=3"))
+		if (!strcmp(argv[i], "--log-level=3")) {
 			engine.permissions = NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE |
-					     NNA_ENGINE_MAY_USE_DRIVERS;
+					     NNA_ENGINE_MAY_USE_DRIVERS | NNA_ENGINE_MAY_GROW_FILES;
+			engine.start = start_with_file;
+		}
 	if (argc > 0 && !strcmp(argv[0], WORKER_NAME))
 		worker_main(&engine, argc, argv);
 	return cmocka_run_group_tests_name("engine sandbox", tests, find_isolation, NULL);

@@ -241,10 +241,15 @@ enum nna_engine_permission {
 	/*
 	 * The process passes its client's memory to drivers by nna_engine_region_file(), begins
 	 * executions after drivers' fences, and ends executions by drivers' fences. The process may
-	 * have 64 dma-bufs and sync_files at a time, and call ioctl() on dma-bufs and sync_files.
-	 * The engine lists the drivers' nodes in nna_engine.files.
+	 * have 64 dma-bufs and sync_files at a time, duplicate their descriptors, ask for their
+	 * size, and call ioctl() on them. The engine lists the drivers' nodes in nna_engine.files.
 	 */
 	NNA_ENGINE_MAY_USE_DRIVERS = 4,
+	/*
+	 * Files in memory that `start` makes by memfd_create() may grow, for drivers that allocate
+	 * memory in such a file: each file up to the limit of the client's private memory.
+	 */
+	NNA_ENGINE_MAY_GROW_FILES = 8,
 };
 
 /* The threads or processes that serve an engine's clients. */

@@ -154,7 +154,7 @@ const char *engine_fault(const struct nna_engine *e)
 	if (HAS_FIELD(e, takes_fences) && e->takes_fences && !e->only_devices)
 		return "it takes fences, but not only devices access the memory";
 	if (engine_permissions(e) & ~(NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE |
-				      NNA_ENGINE_MAY_USE_DRIVERS))
+				      NNA_ENGINE_MAY_USE_DRIVERS | NNA_ENGINE_MAY_GROW_FILES))
 		return "it asks for an unknown permission";
 	if (has_many_variables(e))
 		return "it has more than 16 environment variables for clients' processes";
@@ -187,6 +187,8 @@ static void log_permissions(const struct nna_engine *e)
 		log_info("clients' processes may make memory executable");
 	if (engine_permissions(e) & NNA_ENGINE_MAY_USE_DRIVERS)
 		log_info("clients' processes may use dma-bufs and fences of drivers");
+	if (engine_permissions(e) & NNA_ENGINE_MAY_GROW_FILES)
+		log_info("clients' processes may grow files in memory");
 }
 
 struct cache_files engine_cache_files(const struct nna_engine *e)

@@ -213,13 +213,29 @@ static int add_files(scmp_filter_ctx filter, const struct nna_engine *engine)
 }
 
 /*
+ * Returns the condition that a system call's first argument is the descriptor of a file that a
+ * driver created: its number is above the numbers of the engine's own files.
+ */
+static struct scmp_arg_cmp is_driver_file(const struct nna_engine *engine)
+{
+	const uint32_t count = files_count(engine);
+	const int last = count ? nna_engine_file_at(count - 1) : WORKER_ENGINE_FD - 1;
+
+	return (struct scmp_arg_cmp){ 0, SCMP_CMP_GE, (scmp_datum_t)last + 1, 0 };
+}
+
+/*
  * Allows system calls on files that drivers created. `number` is a condition for a system call's
  * first argument: the argument must be the descriptor of a driver's file.
  */
 static int add_driver_files(scmp_filter_ctx filter, struct scmp_arg_cmp number)
 {
-	const struct rule closing = IF(close, number);
-	int error = add(filter, &closing);
+	const struct rule calls[] = {
+		IF(close, number),
+		IF(lseek, number),
+		IF(fcntl, number, ARG(1, F_DUPFD_CLOEXEC)),
+	};
+	int error = add_all(filter, calls, sizeof(calls) / sizeof(calls[0]));
 
 	for (size_t i = 0; !error && i < sizeof(driver_requests) / sizeof(driver_requests[0]); i++) {
 		const struct rule request = IF(ioctl, number, ONLY(1, driver_requests[i], UINT32_MAX));
@@ -235,16 +251,13 @@ static int add_driver_files(scmp_filter_ctx filter, struct scmp_arg_cmp number)
  */
 static int add_drivers(scmp_filter_ctx filter, const struct nna_engine *engine)
 {
-	const uint32_t count = files_count(engine);
-	const int last = count ? nna_engine_file_at(count - 1) : WORKER_ENGINE_FD - 1;
-	const struct scmp_arg_cmp above = { 0, SCMP_CMP_GE, (scmp_datum_t)last + 1, 0 };
 	int error = add_all(filter, driver_rules, sizeof(driver_rules) / sizeof(driver_rules[0]));
 
 	if (!error)
 		error = add_all(filter, poll_rules, sizeof(poll_rules) / sizeof(poll_rules[0]));
 	if (!error)
 		error = add_driver_files(filter, (struct scmp_arg_cmp)ARG(0, WORKER_FILE_FD));
-	return error ? error : add_driver_files(filter, above);
+	return error ? error : add_driver_files(filter, is_driver_file(engine));
 }
 
 /*
@@ -253,6 +266,7 @@ static int add_drivers(scmp_filter_ctx filter, const struct nna_engine *engine)
  */
 static int add_permissions(scmp_filter_ctx filter, const struct nna_engine *engine)
 {
+	const struct rule growing = IF(ftruncate, is_driver_file(engine));
 	const uint32_t permissions = engine_permissions(engine);
 	int error = 0;
 
@@ -266,6 +280,8 @@ static int add_permissions(scmp_filter_ctx filter, const struct nna_engine *engi
 		error = add_all(filter, code_rules, sizeof(code_rules) / sizeof(code_rules[0]));
 	if (!error && permissions & NNA_ENGINE_MAY_USE_DRIVERS)
 		error = add_drivers(filter, engine);
+	if (!error && permissions & NNA_ENGINE_MAY_GROW_FILES)
+		error = add(filter, &growing);
 	return error;
 }
 

@@ -219,6 +219,9 @@ void worker_main(const struct nna_engine *engine, int argc, char **argv)
 		fail("close_range");
 	if (!files_open(engine))
 		_exit(WORKER_EXIT_FAILURE);
+	/* Files that the engine opens in `start` must not get the library's descriptor numbers. */
+	if (dup2(STDIN_FILENO, WORKER_SESSION_FD) < 0 || dup2(STDIN_FILENO, WORKER_FILE_FD) < 0)
+		fail("files");
 	if (options.plugins)
 		load_libm();
 	sandbox_enter(engine, &options);
@@ -238,6 +241,8 @@ void worker_main(const struct nna_engine *engine, int argc, char **argv)
 			fail("guard");
 	}
 	sandbox_stop_processes(engine, options.isolation);
+	close(WORKER_SESSION_FD);
+	close(WORKER_FILE_FD);
 	if (options.plugins && engine->load_plugin)
 		add_plugins(engine, argv + first, options.probe);
 	sandbox_seal(engine);

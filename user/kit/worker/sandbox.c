@@ -135,16 +135,19 @@ static void limit(int resource, uint64_t value, const char *what)
  */
 static uint64_t most_files(const struct nna_engine *engine, const struct worker_options *options)
 {
-	if (engine_permissions(engine) & NNA_ENGINE_MAY_USE_DRIVERS)
+	if (engine_permissions(engine) & (NNA_ENGINE_MAY_USE_DRIVERS | NNA_ENGINE_MAY_GROW_FILES))
 		return WORKER_ENGINE_FD + files_count(engine) + WORKER_DRIVERS_FILES;
 	return options->cache ? WORKER_FILE_FD + 1 : WORKER_SESSION_FD + 1;
 }
 
 static void limit_resources(const struct nna_engine *engine, const struct worker_options *options)
 {
+	const bool grows = engine_permissions(engine) & NNA_ENGINE_MAY_GROW_FILES;
+
 	limit(RLIMIT_CORE, 0, "limit of core files");
 	limit(RLIMIT_NOFILE, most_files(engine, options), "limit of open files");
-	limit(RLIMIT_FSIZE, 0, "limit of file sizes");
+	limit(RLIMIT_FSIZE, !grows ? 0 : options->max_memory ? options->max_memory : RLIM_INFINITY,
+	      "limit of file sizes");
 	limit(RLIMIT_MEMLOCK, 0, "limit of locked memory");
 	limit(RLIMIT_MSGQUEUE, 0, "limit of message queues");
 	if (!options->max_memory)
