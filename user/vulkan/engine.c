@@ -137,8 +137,11 @@ static enum nn_status open_gpu(struct nn_error *err)
 	state.has_speed = state.is_process;
 	if (status)
 		return status;
-	if (state.is_process)
+	if (state.is_process) {
 		state.gpu->when_lost = NN_DEAD_OBJECT;
+		/* Without /dev/udmabuf lavapipe has no sync_files, even if it says that it does. */
+		state.gpu->can &= ~GPU_SYNC_FILE;
+	}
 	load_pipelines(state.gpu);
 	return status;
 }
@@ -553,13 +556,14 @@ void vulkan_engine_choose_clients(void)
 	/* describe() reports a failure. */
 	if (take_gpu(&gpu, &err))
 		return;
-	/*
-	 * The permissions of clients' processes do not suffice for versions of lavapipe that import
-	 * dma-bufs: these versions allocate memory by ftruncate().
-	 */
-	if (gpu->name.is_lavapipe && import_way_of(gpu) == NN_DEVICE_MEMORY_ADDRESS) {
+	if (gpu->name.is_lavapipe) {
 		vulkan_engine.clients = NNA_ENGINE_CLIENTS_EITHER;
 		vulkan_engine.permissions = NNA_ENGINE_MAY_MAKE_CODE;
+		/* A lavapipe that imports dma-bufs also allocates its memory in a file. */
+		vulkan_engine.takes_device_memory = import_way_of(gpu) == NN_DEVICE_MEMORY_DMA_BUF;
+		if (vulkan_engine.takes_device_memory)
+			vulkan_engine.permissions |= NNA_ENGINE_MAY_USE_DRIVERS |
+						     NNA_ENGINE_MAY_GROW_FILES;
 	}
 	gpu_release(gpu);
 }
