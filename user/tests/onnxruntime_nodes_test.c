@@ -30,6 +30,7 @@ void *__real_calloc(size_t count, size_t size);
 #include "tests/open_files.h"
 #include "ops/float16.h"
 
+enum { NO_NAME = -3 };	/* an unknown dimension, see symbols_of() */
 enum { VALUES = 48, ROOM = 1 << 16, EACH = 600 /* number of allocations that fail in turn */ };
 
 struct value {
@@ -93,27 +94,29 @@ static struct value *value_named(struct the_case *c, const char *name)
 }
 
 /*
- * Reads a value's type and dimensions from a text. A "?" marks a dimension that is unknown in the
- * model. Returns a pointer to the text after the dimensions.
+ * Reads a value's type and dimensions from a text. A character of `open` marks a dimension that is
+ * unknown in the model. Returns a pointer to the text after the dimensions.
  */
 static const char *read_type(const char *text, struct value *v, size_t *elements)
 {
+	static const char open[] = "?!&";	/* -1, -2 and NO_NAME; see symbols_of() */
 	const size_t type = type_number(*text++);
 	struct OrtTensorTypeAndShapeInfo *info = &v->info.info;
 
 	v->shaped.info.type = info->type = types[type].type;
 	info->rank = 0;
 	*elements = 1;
-	for (; *text == ',' || *text == '?' || (*text >= '0' && *text <= '9'); text += *text == ',') {
-		const bool is_open = *text == '?';
+	while (*text && strchr(",?!&0123456789", *text)) {
+		const char *mark = strchr(open, *text);
+		const bool is_open = mark;
 		char *end;
 
 		v->shaped.info.dims[info->rank] = strtol(text + is_open, &end, 10);
 		*elements *= (size_t)v->shaped.info.dims[info->rank];
-		info->dims[info->rank] = is_open ? -1 : v->shaped.info.dims[info->rank];
+		info->dims[info->rank] = is_open ? open - mark - 1 : v->shaped.info.dims[info->rank];
 		v->is_dynamic |= is_open;
 		info->rank++;
-		text = end;
+		text = end + (*end == ',');
 	}
 	v->shaped.info.rank = info->rank;
 	v->shaped.size = *elements * types[type].size;
@@ -322,7 +325,7 @@ static void read_outputs(struct the_case *c, const char *text)
 		assert_true(v->is_made);
 		text = read_type(kind + 1, v, &elements);
 		for (size_t i = 0; is_dynamic && i < v->info.info.rank; i++)
-			v->info.info.dims[i] = -1;
+			v->info.info.dims[i] = NO_NAME;
 		if (v->is_rankless)
 			v->info.info.rank = 0;
 		v->info.is_output |= !v->is_read;

@@ -155,12 +155,12 @@ static OrtStatus *dims_of(const OrtTensorTypeAndShapeInfo *info, int64_t *dims, 
 	return result_of_read();
 }
 
-/* The unknown dimension -1 has a name, the unknown dimension -2 has none. */
+/* Dimensions of -1 are named N, dimensions of -2 M, and other negative dimensions have no names. */
 static OrtStatus *symbols_of(const OrtTensorTypeAndShapeInfo *info, const char *names[],
 			     size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		names[i] = info->dims[i] == -1 ? "N" : "";
+		names[i] = info->dims[i] == -1 ? "N" : info->dims[i] == -2 ? "M" : "";
 	return result_of_read();
 }
 

@@ -232,6 +232,48 @@ static void test_capability(void **unused)
 	unload(factory);
 }
 
+/* Redirects standard error to a pipe, which must have room for the whole text, until hear_to(). */
+static void hear_from(int saved[2]);
+static void hear_to(int saved[2], char *text, size_t size);
+
+/*
+ * Unknown dimensions are guessed. A dimension of an input follows from the shape that ONNX Runtime
+ * infers for an output. If two known dimensions differ, the reason says that there are guesses.
+ */
+static void test_guesses(void **unused)
+{
+	static const struct OrtValueInfo in = { "in", { ONNX_FLOAT, 2, { -1, -2 } }, NULL, false };
+	static const struct OrtValueInfo out = { "out", { ONNX_FLOAT, 2, { -1, 40 } }, NULL, false };
+	static const struct OrtValueInfo end = { "end", { ONNX_FLOAT, 2, { -1, 3 } }, NULL, true };
+	static const struct OrtNode nodes[] = {
+		{ .op = "Relu", .version = 14, .in = { &in }, .out = { &out }, .in_count = 1, .out_count = 1 },
+		{ .op = "MatMul", .version = 13, .in = { &out, &w }, .out = { &end }, .in_count = 2, .out_count = 1 },
+	};
+	static const struct OrtGraph graphs[] = {
+		{ { &nodes[0] }, { &in }, { &out }, 1, 1, 1 },
+		{ { &nodes[0], &nodes[1] }, { &in }, { &end }, 2, 1, 1 },
+	};
+	struct ort_ep_factory *factory = load();
+	char said[512];
+	int saved[2];
+
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		struct ort_ep *ep = provider(factory, "ep.nn.verbosity", "1");
+		struct OrtEpGraphSupportInfo info = { .count = 0 };
+
+		hear_from(saved);
+		assert_null(ep->GetCapability((OrtEp *)ep, &graphs[i], &info));
+		hear_to(saved, said, sizeof(said));
+		assert_int_equal(info.count, !i);
+		if (i)
+			assert_non_null(strstr(said, "MatMul MatMul is left to ONNX Runtime: 40 columns do not fit 2 rows, "
+					       "with guesses for unknown dimensions\n"));
+		release(factory, ep);
+	}
+	unload(factory);
+}
+
 /*
  * Settings of the replaced query for supported operations: the index of an operation that the query
  * reports as unsupported (-1: none), and the result code (0: the real result code).
@@ -515,10 +557,6 @@ static void test_report(void **unused)
 	close(fd);
 }
 
-/*
- * Redirects standard error to a pipe, which must have room for the whole text; hear_to() ends the
- * redirection.
- */
 static void hear_from(int saved[2])
 {
 	int ends[2];
@@ -2147,6 +2185,7 @@ int main(void)
 		cmocka_unit_test(test_report),
 		cmocka_unit_test(test_shape_of_other_part),
 		cmocka_unit_test(test_made_weights),
+		cmocka_unit_test(test_guesses),
 		cmocka_unit_test(test_refused_operation),
 		cmocka_unit_test(test_usual_work),
 		cmocka_unit_test(test_usual_parts),

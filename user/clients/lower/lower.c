@@ -23,6 +23,15 @@ void refuse(struct lowering *t, const char *format, ...)
 	va_end(args);
 }
 
+void refuse_unless_same(struct lowering *t, int64_t a, int64_t b, const char *format)
+{
+	if (t->refused || a == b)
+		return;
+	refuse(t, format, (long long)a, (long long)b);
+	t->apart[0] = a;
+	t->apart[1] = b;
+}
+
 /* ---- types ---- */
 
 const char *nnapi_type_name(int32_t type)

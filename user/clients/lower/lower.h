@@ -35,6 +35,8 @@ struct lowering {
 	struct builder *b;
 	bool refused;
 	char reason[200];
+	/* Sizes of two dimensions that had to be equal, if the node was rejected for that; otherwise 0. */
+	int64_t apart[2];
 	/* Number of multiplications; number of elements for a node that does not multiply. */
 	uint64_t work;
 	uint64_t written; /* number of elements that the node's operations write, without RESHAPE */
@@ -54,6 +56,13 @@ bool has_own(const struct lowering *t);
 
 /* Fails the node. */
 void refuse(struct lowering *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * Rejects the node unless two dimensions have the same size. `format` is the message, with %lld for
+ * each size.
+ */
+void refuse_unless_same(struct lowering *t, int64_t a, int64_t b, const char *format)
+	__attribute__((format(printf, 4, 0)));
 
 /*
  * Rejects the node with a message if the condition holds. Returns whether the node is rejected. If

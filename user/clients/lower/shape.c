@@ -91,9 +91,8 @@ struct shape broadcast_shape(struct lowering *t, const struct shape *a, const st
 		int64_t x = i <= a->rank ? a->dims[a->rank - i] : 1;
 		int64_t y = i <= b->rank ? b->dims[b->rank - i] : 1;
 
-		if (x != y && x != 1 && y != 1)
-			refuse(t, "dimensions %lld and %lld do not fit", (long long)x,
-			       (long long)y);
+		if (x != 1 && y != 1)
+			refuse_unless_same(t, x, y, "dimensions %lld and %lld do not fit");
 		shape.dims[shape.rank - i] = x == 1 ? y : x;
 	}
 	return shape;

@@ -3,7 +3,9 @@
  * Chooses the nodes that the device computes. Each node is translated with the shapes that ONNX
  * Runtime infers, and the device is asked about the resulting operations. Unknown dimensions are
  * replaced by two sets of numbers in turn; the translation of a node must succeed with both sets.
- * The numbers are small, medium or large: of the size with which most nodes are claimed.
+ * The numbers are small, medium or large: of the size with which most nodes are claimed. If a node is
+ * rejected because two dimensions differ, and one of them is a number that replaces an unknown
+ * dimension, the other dimension becomes the number.
  */
 #include "partition.h"
 
@@ -23,37 +25,116 @@ struct cost {
 	uint64_t work;
 };
 
-/* ROUNDS rounds for each size of the numbers that replace unknown dimensions, from the smallest on. */
-enum { ROUNDS = 2, SIZES = 3 };
-
 /*
- * Returns a number to replace an unknown dimension. Dimensions of the same name get the same
- * number.
+ * Sizes of the numbers that replace unknown dimensions, from the smallest on, and rounds for each size.
+ * In the round SAME the numbers are equal, in the round DISTINCT they differ.
  */
-static int64_t trial_dimension(uint32_t symbol, uint32_t value, int dimension, int size,
-			       int round)
+enum { SAME, DISTINCT, ROUNDS, SIZES = 3 };
+
+/* the most dimensions that follow from others, because all nodes are tried again for each */
+enum { MOST_FOLLOWING = 16 };
+
+/* The numbers that replace unknown dimensions. Dimensions of the same name get the same number. */
+struct guesses {
+	uint32_t *of;			/* for each dimension of each value: index of the number */
+	struct guess {
+		uint32_t symbol;	/* hash of the name, or 0 */
+		bool is_small;		/* true: small in all sizes, because it may be the batch */
+		bool follows[ROUNDS];	/* true: the number follows from other dimensions */
+		int64_t number[ROUNDS];
+	} *list;
+	uint32_t count, following;
+	int size, round;		/* numbers in use */
+};
+
+static int64_t guess_number(uint32_t index, int size, int round)
 {
 	/*
 	 * Medium numbers are large enough for most windows and small enough for most tables of
-	 * positions; large numbers are large enough for windows over sounds.
+	 * positions; large numbers are large enough for windows over sounds. No number is the sum of
+	 * two others of its line.
 	 */
-	static const int64_t numbers[SIZES][4] = { { 2, 3, 5, 7 }, { 64, 96, 128, 160 }, { 512, 640, 768, 896 } };
+	static const int64_t numbers[SIZES][8] = {
+		{ 3, 2, 7, 11, 16, 20, 24, 29 }, { 96, 128, 136, 160, 168, 176, 184, 208 },
+		{ 640, 768, 896, 904, 920, 944, 960, 984 },
+	};
+	static const int64_t same[SIZES] = { 1, 64, 512 };
 
-	if (round % ROUNDS == 0)
-		return size ? numbers[size][0] : 1;
-	return numbers[size][(symbol ? symbol : value + (uint32_t)dimension) % 4];
+	return round == SAME ? same[size] : numbers[size][index % 8];
 }
 
-/* Returns whether a name is the name of the first dimension of an input, which may be the batch. */
-static bool is_batch(const struct graph *graph, uint32_t symbol)
+static void guess_all(struct guesses *g, int size)
 {
-	for (uint32_t i = 0; symbol && i < graph->value_count; i++)
-		if (!graph->values[i].producer && graph->values[i].symbols[0] == symbol)
-			return true;
-	return false;
+	g->size = size;
+	g->following = 0;
+	for (uint32_t i = 0; i < g->count; i++) {
+		struct guess *of = &g->list[i];
+
+		of->follows[SAME] = of->follows[DISTINCT] = false;
+		of->number[SAME] = guess_number(i, of->is_small ? 0 : size, SAME);
+		of->number[DISTINCT] = guess_number(i, of->is_small ? 0 : size, DISTINCT);
+	}
 }
 
-static bool trial_shape(const struct graph *graph, uint32_t number, int round, struct shape *shape)
+/* Finds the unknown dimensions of all values. Returns false if memory runs out. */
+static bool guesses_init(struct guesses *g, const struct graph *graph)
+{
+	const size_t room = (size_t)graph->value_count * MAX_RANK + 1;
+
+	g->of = malloc(room * sizeof(*g->of));
+	g->list = calloc(room, sizeof(*g->list));
+	for (size_t k = 0; g->of && g->list && k + 1 < room; k++) {
+		const struct value *value = &graph->values[k / MAX_RANK];
+		const uint32_t symbol = value->symbols[k % MAX_RANK];
+		uint32_t i = symbol ? 0 : g->count;
+
+		if ((int)(k % MAX_RANK) >= value->shape.rank || value->shape.dims[k % MAX_RANK] >= 0)
+			continue;
+		while (i < g->count && g->list[i].symbol != symbol)
+			i++;
+		g->of[k] = i;
+		g->count += i == g->count;
+		g->list[i].symbol = symbol;
+		/* The first dimension of an input, and others of its name, may be the batch. */
+		g->list[i].is_small |= k % MAX_RANK == 0 && (!symbol || !value->producer);
+	}
+	return g->of && g->list;
+}
+
+static void guesses_free(struct guesses *g)
+{
+	free(g->of);
+	free(g->list);
+}
+
+/*
+ * If the number `a` replaces an unknown dimension, replaces this dimension, and those that follow from
+ * it, by `b` instead. In the round SAME only does so for dimensions that follow in the round DISTINCT,
+ * because the others are equal.
+ */
+static bool follow(struct guesses *g, int64_t a, int64_t b)
+{
+	struct guess *first = NULL;
+
+	for (struct guess *of = g->list; b > 0 && !first && of < g->list + g->count; of++)
+		if (of->number[g->round] == a && !of->follows[g->round] &&
+		    (g->round == SAME ? of->follows[DISTINCT] : g->following < MOST_FOLLOWING))
+			first = of;
+	if (!first)
+		return false;
+	if (g->round == DISTINCT) {
+		g->following++;
+		first->number[SAME] = a;
+	}
+	for (struct guess *of = g->list; of < g->list + g->count; of++)
+		if (of->number[g->round] == a && (g->round == DISTINCT || of->follows[DISTINCT]))
+			of->number[g->round] = b;
+	first->follows[g->round] = true;
+	return true;
+}
+
+static bool trial_shape(const struct graph *graph, uint32_t number, const struct guesses *g,
+			struct shape *shape)
 {
 	const struct value *value = &graph->values[number];
 
@@ -61,14 +142,9 @@ static bool trial_shape(const struct graph *graph, uint32_t number, int round, s
 	/* An input of the model that has no dimensions is a scalar. */
 	if (!value->producer && !value->is_outer && shape->rank < 0)
 		shape->rank = 0;
-	/* The first dimension, and others of its name, stay small, because it may be the batch. */
-	for (int i = 0; i < shape->rank; i++) {
-		const bool grows = i && round >= ROUNDS && !is_batch(graph, value->symbols[i]);
-
+	for (int i = 0; i < shape->rank; i++)
 		if (shape->dims[i] < 0)
-			shape->dims[i] = trial_dimension(value->symbols[i], number, i, grows ? round / ROUNDS : 0,
-							 round);
-	}
+			shape->dims[i] = g->list[g->of[number * MAX_RANK + (uint32_t)i]].number[g->round];
 	return shape->rank >= 0;
 }
 
@@ -76,12 +152,12 @@ static bool trial_shape(const struct graph *graph, uint32_t number, int round, s
  * Sets a value's shape to the shape that ONNX Runtime infers, if no claimed node computes the
  * value.
  */
-static void trial_value(struct translation *t, uint32_t number, int round)
+static void trial_value(struct translation *t, uint32_t number, const struct guesses *g)
 {
 	struct shape shape;
 
 	if (number != NO_VALUE && !t->values[number].ready &&
-	    trial_shape(t->graph, number, round, &shape))
+	    trial_shape(t->graph, number, g, &shape))
 		translation_input(t, number, &shape);
 }
 
@@ -108,23 +184,15 @@ static bool asked(const struct builder *b, uint32_t from, const struct devices *
 }
 
 /* Treats the outputs of a rejected node as values that no claimed node computes. */
-static void leave(struct translation *t, const struct node *node, int round)
+static void leave(struct translation *t, const struct node *node, const struct guesses *g)
 {
 	for (uint32_t i = 0; i < node->out_count; i++)
 		if (node->out[i] != NO_VALUE) {
 			t->values[node->out[i]].ready = false;
 			t->values[node->out[i]].elided = false;
 			t->values[node->out[i]].operand = NO_OPERAND;
-			trial_value(t, node->out[i], round);
+			trial_value(t, node->out[i], g);
 		}
-}
-
-static bool has_unknown(const struct graph *graph)
-{
-	for (uint32_t i = 0; i < graph->value_count; i++)
-		if (graph->values[i].shape.rank >= 0 && !shape_known(&graph->values[i].shape))
-			return true;
-	return false;
 }
 
 /*
@@ -180,10 +248,11 @@ static bool try_node(struct translation *t, const struct node *node)
 
 /*
  * Tries to translate all nodes. Sets *again if a node's rejection has also caused the rejection of
- * earlier nodes, so that the caller must try all nodes again.
+ * earlier nodes, so that the caller must try all nodes again. Sets *guessed and returns early if a
+ * dimension has got another number.
  */
-static bool try_nodes(const struct graph *graph, const struct devices *devices, int round,
-		      struct cost *costs, char **why, bool *again)
+static bool try_nodes(const struct graph *graph, const struct devices *devices, struct guesses *g,
+		      struct cost *costs, char **why, bool *again, bool *guessed)
 {
 	struct builder b = { 0 };
 	struct translation *t = translation_new(graph, &b, devices);
@@ -204,16 +273,25 @@ static bool try_nodes(const struct graph *graph, const struct devices *devices, 
 
 		for (uint32_t k = 0; k < node->in_count; k++)
 			if (node->in[k] != NO_VALUE && !graph->values[node->in[k]].producer)
-				trial_value(t, node->in[k], round);
+				trial_value(t, node->in[k], g);
 		can = costs[i].can && try_node(t, node);
 		snprintf(reason, sizeof(reason), "%s", t->l.reason);
+		if (!can && costs[i].can && t->l.apart[0] != t->l.apart[1] &&
+		    (follow(g, t->l.apart[0], t->l.apart[1]) || follow(g, t->l.apart[1], t->l.apart[0]))) {
+			*guessed = true;
+			break;
+		}
+		if (!can && g->count && t->l.apart[0] != t->l.apart[1])
+			snprintf(reason + strlen(reason), sizeof(reason) - strlen(reason),
+				 ", with guesses for unknown dimensions");
 		if (can)
 			can = asked(&b, from, devices, &constants, reason, sizeof(reason));
 		costs[i].computes = b.operation_count > from;
 		costs[i].folds = false;
 		for (uint32_t k = 0; can && k < node->out_count; k++)
 			costs[i].folds |= node->out[k] != NO_VALUE && t->values[node->out[k]].data;
-		costs[i].work = t->l.work;
+		if (g->round == DISTINCT)
+			costs[i].work = t->l.work;
 		costs[i].dequantises = can && t->dynamic[i].part == LAST &&
 				       !has_own(&t->l);
 		if (can)
@@ -222,7 +300,7 @@ static bool try_nodes(const struct graph *graph, const struct devices *devices, 
 			why[i] = strdup(reason);
 		costs[i].can = false;
 		*again |= withdraw(t, i, costs, why);
-		leave(t, node, round);
+		leave(t, node, g);
 	}
 	translation_free(t);
 	builder_free(&b);
@@ -319,12 +397,12 @@ struct part {
 	uint64_t work, bytes;
 };
 
-static uint64_t bytes_of(const struct graph *graph, uint32_t value, int round)
+static uint64_t bytes_of(const struct graph *graph, uint32_t value, const struct guesses *g)
 {
 	struct shape shape;
 	int64_t count;
 
-	if (graph->values[value].data || !trial_shape(graph, value, round, &shape))
+	if (graph->values[value].data || !trial_shape(graph, value, g, &shape))
 		return 0;
 	count = shape_count(&shape);
 	return count > 0 ? (uint64_t)count * onnx_size(graph->values[value].type) : 0;
@@ -334,10 +412,10 @@ static uint64_t bytes_of(const struct graph *graph, uint32_t value, int round)
  * Counts the work of the parts, and the bytes that enter and leave them. Medium and large numbers are
  * guesses, so bytes and work are then counted as if an unknown dimension were 1.
  */
-static void weigh(const struct graph *graph, const struct cost *costs, const int32_t *of, int round,
-		  struct part *parts, int32_t count)
+static void weigh(const struct graph *graph, const struct cost *costs, const int32_t *of,
+		  const struct guesses *g, struct part *parts, int32_t count)
 {
-	const uint64_t scale = (uint64_t)trial_dimension(0, 0, 0, round / ROUNDS, 0);
+	const uint64_t scale = (uint64_t)guess_number(0, g->size, SAME);
 
 	for (uint32_t i = 0; i < graph->node_count; i++) {
 		const struct node *node = &graph->nodes[i];
@@ -355,9 +433,9 @@ static void weigh(const struct graph *graph, const struct cost *costs, const int
 			if (other == of[i])
 				continue;
 			if (part)
-				part->bytes += bytes_of(graph, node->in[k], round);
+				part->bytes += bytes_of(graph, node->in[k], g);
 			if (other >= 0)
-				parts[other].bytes += bytes_of(graph, node->in[k], round);
+				parts[other].bytes += bytes_of(graph, node->in[k], g);
 		}
 		if (!part)
 			continue;
@@ -428,77 +506,83 @@ static void choose(const struct graph *graph, const struct options *options,
 	}
 }
 
-/* Tries the nodes that are not rejected. Returns the number of claimed nodes; -1 if memory runs out. */
-static int64_t try_claimed(const struct graph *graph, const struct devices *devices, int first,
-			   struct cost *costs, char **why)
-{
-	const int rounds = has_unknown(graph) ? ROUNDS : 1;
-	bool again = false;
-	int64_t count = 0;
-
-	for (int round = 0; round < rounds; round = again ? 0 : round + 1) {
-		again = false;
-		if (!try_nodes(graph, devices, first + round, costs, why, &again))
-			return -1;
-	}
-	for (uint32_t i = 0; i < graph->node_count; i++)
-		count += costs[i].can;
-	return count;
-}
-
-static int64_t try_all(const struct graph *graph, const struct devices *devices, int first,
-		       struct cost *costs, char **why)
+static void try_again(const struct graph *graph, struct cost *costs, char **why)
 {
 	for (uint32_t i = 0; i < graph->node_count; i++) {
 		costs[i] = (struct cost){ .can = true };
 		free(why[i]);
 		why[i] = NULL;
 	}
-	return try_claimed(graph, devices, first, costs, why);
+}
+
+/* Tries the nodes that are not rejected. Returns the number of claimed nodes; -1 if memory runs out. */
+static int64_t try_claimed(const struct graph *graph, const struct devices *devices, struct guesses *g,
+			   struct cost *costs, char **why)
+{
+	int64_t count = 0;
+
+	for (int round = DISTINCT; round >= (g->count ? SAME : DISTINCT); round--) {
+		bool again = false, guessed = false;
+
+		g->round = round;
+		if (!try_nodes(graph, devices, g, costs, why, &again, &guessed))
+			return -1;
+		if (guessed)
+			try_again(graph, costs, why);
+		if (guessed || again)
+			round = ROUNDS;
+	}
+	for (uint32_t i = 0; i < graph->node_count; i++)
+		count += costs[i].can;
+	return count;
+}
+
+static int64_t try_all(const struct graph *graph, const struct devices *devices, struct guesses *g, int size,
+		       struct cost *costs, char **why)
+{
+	guess_all(g, size);
+	try_again(graph, costs, why);
+	return try_claimed(graph, devices, g, costs, why);
 }
 
 /*
  * Tries to translate all nodes with small numbers for unknown dimensions. If nodes are rejected,
- * also tries the other sizes, and uses the size with which most nodes are claimed. Returns the first
- * round of the size; -1 if memory runs out.
+ * also tries the other sizes, and uses the size with which most nodes are claimed. Returns false if
+ * memory runs out.
  */
-static int try_sizes(const struct graph *graph, const struct devices *devices, struct cost *costs,
-		     char **why)
+static bool try_sizes(const struct graph *graph, const struct devices *devices, struct guesses *g,
+		      struct cost *costs, char **why)
 {
-	const int sizes = has_unknown(graph) ? SIZES : 1;
+	const int sizes = g->count ? SIZES : 1;
 	int64_t most = -1, count = 0;
 	int best = 0, size;
 
 	for (size = 0; size < sizes && count < graph->node_count; size++) {
-		count = try_all(graph, devices, size * ROUNDS, costs, why);
+		count = try_all(graph, devices, g, size, costs, why);
 		if (count < 0)
-			return -1;
+			return false;
 		if (count > most) {
 			most = count;
 			best = size;
 		}
 	}
-	if (best != size - 1 && try_all(graph, devices, best * ROUNDS, costs, why) < 0)
-		return -1;
-	return best * ROUNDS;
+	return best == size - 1 || try_all(graph, devices, g, best, costs, why) >= 0;
 }
 
-/* Chooses the nodes, and a depth for each. Returns a round or -1, like try_sizes(). */
-static int choose_nodes(const struct graph *graph, const struct devices *devices, struct cost *costs,
-			int32_t *depth, char **why)
+/* Chooses the nodes, and a depth for each. Returns false if memory runs out. */
+static bool choose_nodes(const struct graph *graph, const struct devices *devices, struct guesses *g,
+			 struct cost *costs, int32_t *depth, char **why)
 {
-	const int round = try_sizes(graph, devices, costs, why);
-
-	if (round < 0)
-		return -1;
+	if (!try_sizes(graph, devices, g, costs, why))
+		return false;
 	for (;;) {
 		depths(graph, costs, depth);
 		if (!sink(graph, costs, depth))
-			return -1;
+			return false;
 		if (!reject_shared(graph, costs, depth, why))
-			return round;
-		if (try_claimed(graph, devices, round, costs, why) < 0)
-			return -1;
+			return true;
+		if (try_claimed(graph, devices, g, costs, why) < 0)
+			return false;
 	}
 }
 
@@ -506,23 +590,23 @@ bool partition(const struct graph *graph, const struct options *options,
 	       const struct devices *devices, struct partitions *partitions)
 {
 	struct cost *costs = calloc(graph->node_count + 1, sizeof(*costs));
+	struct guesses guesses = { .of = NULL };
 	struct part *parts = NULL;
 	bool good = false;
-	int round = -1;
 
 	partitions->count = 0;
 	partitions->node_count = graph->node_count;
 	partitions->of = calloc(graph->node_count + 1, sizeof(*partitions->of));
 	partitions->why = calloc(graph->node_count + 1, sizeof(*partitions->why));
-	if (costs && partitions->of && partitions->why)
-		round = choose_nodes(graph, devices, costs, partitions->of, partitions->why);
-	for (uint32_t i = 0; round >= 0 && i < graph->node_count; i++)
+	if (costs && partitions->of && partitions->why && guesses_init(&guesses, graph))
+		good = choose_nodes(graph, devices, &guesses, costs, partitions->of, partitions->why);
+	for (uint32_t i = 0; good && i < graph->node_count; i++)
 		if (!costs[i].can)
 			say(options->verbosity, 1, "%s %s is left to ONNX Runtime: %s",
 			    graph->nodes[i].op,
 			    *graph->nodes[i].name ? graph->nodes[i].name : "(unnamed)",
 			    partitions->why[i]);
-	if (round >= 0) {
+	if (good) {
 		for (uint32_t i = 0; i < graph->node_count; i++) {
 			if (!costs[i].can)
 				partitions->of[i] = -1;
@@ -533,12 +617,13 @@ bool partition(const struct graph *graph, const struct options *options,
 		good = parts;
 	}
 	if (good) {
-		weigh(graph, costs, partitions->of, round, parts, (int32_t)partitions->count);
+		weigh(graph, costs, partitions->of, &guesses, parts, (int32_t)partitions->count);
 		choose(graph, options, parts, partitions);
 		for (uint32_t i = 0; i < graph->node_count; i++)
 			if (costs[i].dequantises && partitions->of[i] >= 0)
 				partitions->why[i] = strdup("its weights are dequantised");
 	}
+	guesses_free(&guesses);
 	free(parts);
 	free(costs);
 	if (!good)

@@ -181,6 +181,8 @@ const void *data_of_count(struct lowering *t, uint32_t index, int type, int64_t 
 		refuse(t, "input %u is a constant of %lld elements of %s, must be %lld of %s",
 		       index, (long long)constant_count(t, index), onnx_name(type_in(t, index)),
 		       (long long)count, onnx_name(type));
+	t->apart[0] = count;
+	t->apart[1] = constant_count(t, index);
 	return NULL;
 }
 
@@ -264,17 +266,21 @@ int type_out(struct lowering *t, uint32_t index)
 	return has_out(t, index) ? value_at(t, onnx(t)->node->out[index])->type : ONNX_NONE;
 }
 
-/* Checks that a shape agrees with the shape that ONNX Runtime has inferred and relies on. */
-static bool agrees(const struct shape *inferred, const struct shape *shape)
+/*
+ * Rejects the node unless the shape of output `index` agrees with the shape that ONNX Runtime has
+ * inferred and relies on.
+ */
+static void check_inferred(struct lowering *t, uint32_t index, const struct shape *shape)
 {
-	if (inferred->rank < 0)
-		return true;
-	if (inferred->rank != shape->rank)
-		return false;
-	for (int i = 0; i < shape->rank; i++)
-		if (inferred->dims[i] >= 0 && inferred->dims[i] != shape->dims[i])
-			return false;
-	return true;
+	const struct shape *inferred = &value_at(t, onnx(t)->node->out[index])->shape;
+
+	if (inferred->rank >= 0 && inferred->rank != shape->rank)
+		refuse(t, "output %u has %d dimensions, but ONNX Runtime infers %d", index, shape->rank,
+		       inferred->rank);
+	for (int i = 0; !t->refused && i < inferred->rank; i++)
+		if (inferred->dims[i] >= 0)
+			refuse_unless_same(t, shape->dims[i], inferred->dims[i],
+					   "a dimension of the output is %lld, but ONNX Runtime infers %lld");
 }
 
 /* `least` is the least number of elements: constants may have none. */
@@ -283,9 +289,7 @@ static struct translated *value_out(struct lowering *t, uint32_t index,
 {
 	if (t->refused || !has_out(t, index))
 		return NULL;
-	if (REFUSED_IF(t, !agrees(&value_at(t, onnx(t)->node->out[index])->shape, shape),
-		       "output %u has another shape than ONNX Runtime infers", index))
-		return NULL;
+	check_inferred(t, index, shape);
 	if (REFUSED_IF(t, shape_count(shape) < least, "output %u has no elements, or more than 2^31",
 		       index))
 		return NULL;
@@ -411,6 +415,7 @@ bool translate_node(struct translation *t, const struct node *node)
 	t->node = node;
 	t->l.refused = false;
 	t->l.reason[0] = '\0';
+	t->l.apart[0] = t->l.apart[1] = 0;
 	t->l.work = 0;
 	t->l.fused = NN(FUSED_NONE);
 	t->quantised_out = NO_VALUE;

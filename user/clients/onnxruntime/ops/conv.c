@@ -110,9 +110,13 @@ static void read_conv(struct lowering *t, struct conv *c, const struct shape *sh
 	c->outputs = (uint32_t)filter->dims[0];
 	c->inner = (uint32_t)filter->dims[1];
 	if (groups < 1 || groups > c->w.channels || c->w.channels % groups ||
-	    c->inner != c->w.channels / groups || c->outputs % groups)
-		return refuse(t, "%lld groups do not fit %u channels and the filter",
-			      (long long)groups, c->w.channels);
+	    c->inner != c->w.channels / groups || c->outputs % groups) {
+		refuse(t, "%lld groups do not fit %u channels and the filter", (long long)groups,
+		       c->w.channels);
+		t->apart[0] = c->w.channels;
+		t->apart[1] = groups * c->inner;
+		return;
+	}
 	c->groups = (uint32_t)groups;
 	c->code = groups == 1 ? NN(CONV_2D) : groups == c->w.channels ? NN(DEPTHWISE_CONV_2D) :
 		  NN(GROUPED_CONV_2D);

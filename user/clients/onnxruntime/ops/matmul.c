@@ -95,8 +95,7 @@ void gemm_op(struct lowering *t)
 	rows = (uint32_t)a->dims[at];
 	inner = (uint32_t)a->dims[!at];
 	columns = (uint32_t)b->dims[!bt];
-	if (b->dims[bt] != inner)
-		refuse(t, "%u columns do not fit %lld rows", inner, (long long)b->dims[bt]);
+	refuse_unless_same(t, inner, b->dims[bt], "%lld columns do not fit %lld rows");
 	shape.dims[0] = rows;
 	shape.dims[1] = columns;
 	t->work = (uint64_t)rows * inner * columns;
@@ -190,10 +189,10 @@ static struct shape matmul_shape(struct lowering *t, struct shape *a, struct sha
 	if (column) {
 		*b = (struct shape){ .rank = 2, .dims = { b->dims[0], 1 } };
 	}
-	if (REFUSED_IF(t, a->rank < 2 || b->rank < 2, "a factor must not be a scalar") ||
-	    REFUSED_IF(t, a->dims[a->rank - 1] != b->dims[b->rank - 2],
-		       "%lld columns do not fit %lld rows", (long long)a->dims[a->rank - 1],
-		       (long long)b->dims[b->rank - 2]))
+	if (REFUSED_IF(t, a->rank < 2 || b->rank < 2, "a factor must not be a scalar"))
+		return shape;
+	refuse_unless_same(t, a->dims[a->rank - 1], b->dims[b->rank - 2], "%lld columns do not fit %lld rows");
+	if (t->refused)
 		return shape;
 	ab = *a;
 	bb = *b;

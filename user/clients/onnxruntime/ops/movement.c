@@ -437,9 +437,8 @@ void concat_op(struct lowering *t)
 		if (shape->rank != to.rank)
 			return refuse(t, "the inputs must have one number of dimensions");
 		for (int d = 0; d < to.rank; d++)
-			if (d != axis && shape->dims[d] != to.dims[d])
-				refuse(t, "dimensions %lld and %lld differ",
-				       (long long)to.dims[d], (long long)shape->dims[d]);
+			if (d != axis)
+				refuse_unless_same(t, to.dims[d], shape->dims[d], "dimensions %lld and %lld differ");
 		to.dims[axis] += shape->dims[axis];
 		x[i] = quantised ? quantised_in(t, from[i]) : in(t, from[i]);
 		if (!t->refused && !quantised && is_quant8(t, x[i]) && !is_alike(t, x[i], x[0]))

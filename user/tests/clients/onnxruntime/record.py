@@ -28,9 +28,9 @@ LETTERS = {np.dtype(t): letter for letter, t in TYPES.items()}
 def declared(word):
     """Name, whether it is constant, the value and the dimensions that the model names."""
     name, kind, letter, dims, data, how = re.fullmatch(
-        r"(\w+)([:=])(\w)([\d,?]*)(?:\{(.*)\})?([+~*]?)", word).groups()
-    sizes = [int(d.strip("?")) for d in dims.split(",")] if dims else []
-    shape = [None if "?" in d else int(d) for d in dims.split(",")] if dims else []
+        r"(\w+)([:=])(\w)([\d,?!&]*)(?:\{(.*)\})?([+~*]?)", word).groups()
+    sizes = [int(d.strip("?!&")) for d in dims.split(",")] if dims else []
+    shape = [int(d) if d.isdigit() else None for d in dims.split(",")] if dims else []
     count = int(np.prod(sizes)) if sizes else 1
     values = [float(v) for v in data.split(",")] if data else recorded.numbers(name, letter, count, how)
     if data and letter in "il":
