@@ -1361,6 +1361,65 @@ static void take_line(void *context, enum nna_log_level level, const char *line)
 #define COMPILATION "Compilation_finish"
 
 /*
+ * The device is not paused if the CPU cannot compute the run either, or if only one shape cannot be
+ * compiled for the device: after the pause no part is compiled again.
+ */
+static void test_no_pause(void **unused)
+{
+	static const struct {
+		int result, runs, compilations;	/* numbers of failing runs and compilations */
+		int compiled;		/* number of compilations of the two runs before the pause */
+		bool fails;
+	} cases[] = {
+		{ ANEURALNETWORKS_OP_FAILED, 3, 0, 4, true },
+		{ ANEURALNETWORKS_BAD_DATA, 0, 1, 2, false },
+		{ ANEURALNETWORKS_BAD_DATA, 0, 2, 2, true },
+	};
+	struct ort_ep_factory *factory = load();
+	const struct OrtGraph *graphs[] = { &part };
+	const struct OrtNode *nodes[] = { &fused };
+	float data[] = { 1, 2 };
+	const struct OrtValue value = { { ONNX_FLOAT, 2, { 1, 2 } }, data, sizeof(data) };
+
+	(void)unused;
+	played_type = ANEURALNETWORKS_DEVICE_ACCELERATOR;
+	played_ns = 1000000000;
+	nna_log_set(NULL, NULL, NNA_LOG_NONE);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ort_ep *ep = provider(factory, NULL, NULL);
+		struct OrtKernelContext context = { .in = { NULL } };
+		OrtNodeComputeInfo *infos[1];
+		OrtNode *none_made[1];
+
+		assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+		nnapi_failing.result = gate.result = cases[i].result;
+		nnapi_failing.times = cases[i].runs;
+		gate.times = cases[i].compilations;
+		nnapi_calls[0] = '\0';
+		for (int k = 0; k < 3; k++) {
+			const bool fails = cases[i].fails && (!k || cases[i].compilations);
+			const int compiled = cases[i].compiled;
+
+			if (k == 2)
+				played_ns += UINT64_C(60000000000);
+			run((struct ort_node_compute_info *)infos[0], &value, &context);
+			if (!last != !fails || (k && count_text(nnapi_calls, "for 1, ") != compiled))
+				fail_msg("case %zu, run %d: %s: %s", i, k, last ? last->text : "good", nnapi_calls);
+			if (fails && cases[i].compilations)
+				assert_non_null(strstr(last->text, "BAD_DATA: ANeuralNetworksCompilation_finish: told to fail"));
+		}
+		free(context.out[0].data);
+		ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+		release(factory, ep);
+	}
+	nna_log_set(NULL, NULL, NNA_LOG_ERROR);
+	nnapi_failing.times = gate.times = 0;
+	played_type = 0;
+	played_ns = 0;
+	unload(factory);
+}
+
+/*
  * If two parts fail for the same reason, the provider logs only once that the CPU replaces the
  * device.
  */
@@ -2205,6 +2264,7 @@ int main(void)
 		cmocka_unit_test(test_ranks),
 		cmocka_unit_test(test_eight_axes),
 		cmocka_unit_test(test_fallbacks),
+		cmocka_unit_test(test_no_pause),
 		cmocka_unit_test(test_compilation_fails),
 		cmocka_unit_test(test_run_while_compiling),
 		cmocka_unit_test(test_refused_once),

@@ -174,8 +174,7 @@ struct compiled *compiled_new(const struct graph *graph, const struct options *o
 	if (*result)
 		snprintf(message, size, "cannot compile %u operations: %s", job.b.operation_count,
 			 result_name(*result));
-	if (job.refused)
-		c->refused = strdup(message);
+	c->refused = job.refused || *result == ANEURALNETWORKS_BAD_DATA;
 	good = good && !*result;
 	if (good)
 		say(options->verbosity, 3, "compiled %u nodes as %u operations, %u inputs, %u "
@@ -201,7 +200,7 @@ void compiled_drop(struct compiled *c)
 	ANeuralNetworksCompilation_free(c->compilation);
 	ANeuralNetworksModel_free(c->model);
 	pthread_mutex_destroy(&c->lock);
-	free(c->refused);
+	free(c->reason);
 	free(c->bursts);
 	free(c->shapes);
 	free(c->in);

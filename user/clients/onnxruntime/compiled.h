@@ -36,7 +36,8 @@ struct compiled {
 	uint32_t users;	/* number of runs that use the model; protected by the program's lock */
 	bool stands_in;	/* true: the model runs on the CPU, which replaces failed devices */
 	bool dropped;	/* true: removed from the list; the last user frees the model */
-	char *refused;	/* reason why no model can be compiled for the shapes, or NULL */
+	bool refused;	/* true: no model can be compiled for the shapes */
+	char *reason;	/* why the shapes are refused; set and freed by the program */
 	struct compiled *next;
 };
 
@@ -44,10 +45,10 @@ struct compiled {
  * Translates a graph for inputs of certain shapes and compiles it. `shapes` has the shape of each
  * input, followed by a second shape for each input. If the model is compiled for an input's values,
  * the dimensions of the input's second shape are these values; otherwise the second shape has rank
- * -1. `in` and `out` are the graph's values that are the inputs and outputs of a run. If the graph
- * cannot be translated, returns a struct with the reason and no model. On other failures returns NULL
- * with a message, and sets *result to the devices' ResultCode, or to NO_ERROR if the devices did not
- * cause the failure.
+ * -1. `in` and `out` are the graph's values that are the inputs and outputs of a run. On failure
+ * writes a message and sets *result to the devices' ResultCode, or to NO_ERROR if the devices did not
+ * cause the failure. If each call with these arguments will fail, returns a struct with `refused` set,
+ * otherwise NULL.
  */
 struct compiled *compiled_new(const struct graph *graph, const struct options *options,
 			      const struct devices *devices, const struct shape *shapes,

@@ -133,18 +133,21 @@ static void log_reason(enum nna_log_level level, const char *reason)
 }
 
 /*
- * Runs the program on the CPU for a pause, which is longer after each failure of the devices. Logs
- * the fallback to the CPU as the NNAPI does for programs that name no device.
+ * Runs the program on the CPU for a pause, which is longer after each failure of the devices. If the
+ * result is BAD_DATA, the devices refuse only the shapes of a run, so there is no pause. Logs the
+ * fallback to the CPU as the NNAPI does for programs that name no device. Returns whether a pause
+ * begins.
  */
-static void go_to_cpu(struct program *p, int result, const char *reason)
+static bool go_to_cpu(struct program *p, int result, const char *reason)
 {
 	static atomic_uint said;	/* a bit for each ResultCode that any program has logged */
 	char names[256];
-	bool is_new;
+	bool is_new, pauses;
 
 	pthread_mutex_lock(&p->lock);
 	is_new = !p->on_cpu;
-	if (is_new) {
+	pauses = is_new && result != ANEURALNETWORKS_BAD_DATA;
+	if (pauses) {
 		p->on_cpu = true;
 		p->pause_ns = p->pause_ns ? p->pause_ns * 2 : NS_PER_S;
 		if (p->pause_ns > MOST_PAUSE_NS)
@@ -157,6 +160,7 @@ static void go_to_cpu(struct program *p, int result, const char *reason)
 		nna_log(first_time(&said, result) ? NNA_LOG_NOTE : NNA_LOG_WARN,
 			"onnxruntime: the CPU computes instead of %s: %s", names,
 			*reason ? reason : result_name(result));
+	return pauses;
 }
 
 /*
@@ -175,16 +179,24 @@ static struct compiled *compile(struct program *p, bool on_cpu, const struct sha
 	c = compiled_new(p->graph, p->options, devices, shapes, p->in_count, p->in, p->out_count,
 			 p->out, &result, message, size);
 	nna_log_keep_error(NULL, 0);
-	if (!c && result == ANEURALNETWORKS_BAD_DATA)
+	if (result == ANEURALNETWORKS_BAD_DATA)
 		snprintf(message + strlen(message), size - strlen(message), ": %s", reason);
-	if (c || !result || on_cpu || !p->cpu.count) {
-		log_reason(NNA_LOG_ERROR, reason);
-		if (c)
-			c->stands_in = on_cpu;
+	if (result && !on_cpu && p->cpu.count) {
+		compiled_drop(c);
+		go_to_cpu(p, result, reason);
+		c = compile(p, true, shapes, message, size);
+		if (c && result == ANEURALNETWORKS_BAD_DATA)
+			c->stands_in = false;
 		return c;
 	}
-	go_to_cpu(p, result, reason);
-	return compile(p, true, shapes, message, size);
+	log_reason(NNA_LOG_ERROR, reason);
+	if (c)
+		c->stands_in = on_cpu;
+	if (c && c->refused && !(c->reason = strdup(message))) {
+		compiled_drop(c);
+		c = NULL;
+	}
+	return c;
 }
 
 struct program *program_new(const struct ort *ort, const OrtGraph *part, const OrtNode *fused,
@@ -290,7 +302,7 @@ static void shrink(struct program *p)
 
 	for (struct compiled *c = p->compiled; c; c = next) {
 		next = c->next;
-		if (++counts[c->refused != NULL] > p->options->max_shapes && !c->users) {
+		if (++counts[c->refused] > p->options->max_shapes && !c->users) {
 			unlist(p, c);
 			compiled_drop(c);
 		}
@@ -572,6 +584,15 @@ static int execute(struct run *run, struct compiled *c)
 	return result ? result : good ? ANEURALNETWORKS_NO_ERROR : -1;
 }
 
+/* Ends a pause of the devices that did not help, because the CPU fails as the devices did. */
+static void end_pause(struct program *p)
+{
+	pthread_mutex_lock(&p->lock);
+	p->again_ns = 0;
+	p->pause_ns /= 2;
+	pthread_mutex_unlock(&p->lock);
+}
+
 /* Returns whether compiling again may help, because the engine died or failed temporarily. */
 static bool worth_another(int result)
 {
@@ -588,6 +609,7 @@ static bool worth_another(int result)
 static bool attempts(struct run *run)
 {
 	struct program *p = run->program;
+	bool pauses = false;
 
 	for (int attempt = 0;; attempt++) {
 		struct compiled *c = acquire(run);
@@ -597,7 +619,7 @@ static bool attempts(struct run *run)
 		if (!c)
 			return false;
 		if (c->refused) {
-			snprintf(run->message, run->size, "%s", c->refused);
+			snprintf(run->message, run->size, "%s", c->reason);
 			release(p, c, false);
 			return false;
 		}
@@ -610,10 +632,12 @@ static bool attempts(struct run *run)
 		if (result < 0 || (result && (!worth_another(result) || attempt == 2 ||
 					      (attempt == 1 && !p->cpu.count)))) {
 			log_reason(NNA_LOG_ERROR, reason);
+			if (pauses)
+				end_pause(p);
 			return false;
 		}
 		if (attempt == 1 && result)
-			go_to_cpu(p, result, reason);
+			pauses = go_to_cpu(p, result, reason);
 		else
 			log_reason(NNA_LOG_WARN, reason);
 		if (!result)
