@@ -581,13 +581,13 @@ static void hear_to(int saved[2], char *text, size_t size)
 	text[got > 0 ? got : 0] = '\0';
 }
 
-/* Two unknown dimensions may differ, unless they have the same name. */
+/* Two unknown dimensions are expected to be equal if a node needs it, with or without names. */
 static void test_unnamed_dimensions(void **unused)
 {
 	struct ort_ep_factory *factory = load();
 
 	(void)unused;
-	for (int64_t open = -2; open < 0; open++) {
+	for (int64_t open = -3; open < 0; open += 2) {
 		const struct OrtValueInfo a = { "a", { ONNX_FLOAT, 2, { open, 2 } }, NULL, false };
 		const struct OrtValueInfo b = { "b", { ONNX_FLOAT, 2, { open, 2 } }, NULL, false };
 		const struct OrtValueInfo c = { "c", { ONNX_FLOAT, 2, { open, 2 } }, NULL, true };
@@ -598,7 +598,7 @@ static void test_unnamed_dimensions(void **unused)
 		struct OrtEpGraphSupportInfo info = { .count = 0 };
 
 		assert_null(ep->GetCapability((OrtEp *)ep, &graph, &info));
-		assert_int_equal(info.count, open == -1);
+		assert_int_equal(info.count, 1);
 		release(factory, ep);
 	}
 	unload(factory);
