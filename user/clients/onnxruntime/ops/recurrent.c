@@ -43,10 +43,17 @@ static bool are_of_shape(struct lowering *t, const struct recurrent *r)
 		[7] = (int64_t)r->directions * 3 * r->units,
 	};
 
-	for (uint32_t i = 3; i < sizeof(counts) / sizeof(counts[0]); i++)
-		if (i != 4 && has_in(t, i) && shape_count(shape_in(t, i)) != counts[i])
-			refuse(t, "input %u has %lld elements, must be %lld", i,
-			       (long long)shape_count(shape_in(t, i)), (long long)counts[i]);
+	for (uint32_t i = 3; !t->refused && i < sizeof(counts) / sizeof(counts[0]); i++) {
+		const int64_t count = i != 4 && has_in(t, i) ? shape_count(shape_in(t, i)) : counts[i];
+
+		if (count == counts[i])
+			continue;
+		refuse(t, "input %u has %lld elements, must be %lld", i, (long long)count, (long long)counts[i]);
+		if (counts[i] == states) {
+			t->apart[0] = count / (states / r->batch);
+			t->apart[1] = r->batch;
+		}
+	}
 	return !t->refused;
 }
 
@@ -67,8 +74,8 @@ static bool read_recurrent(struct lowering *t, struct recurrent *r, uint32_t gat
 	r->directions = !strcmp(direction, "bidirectional") ? 2 : 1;
 	r->backward = !strcmp(direction, "reverse");
 	r->units = (uint32_t)w->dims[1] / gates;
-	if (REFUSED_IF(t, w->dims[0] != r->directions || w->dims[1] != (int64_t)r->units * gates ||
-		       w->dims[2] != r->inputs || back->dims[0] != r->directions ||
+	refuse_unless_same(t, r->inputs, w->dims[2], "the input has %lld columns, the weights need %lld");
+	if (REFUSED_IF(t, w->dims[0] != r->directions || w->dims[1] != (int64_t)r->units * gates || back->dims[0] != r->directions ||
 		       back->dims[1] != w->dims[1] || back->dims[2] != r->units,
 		       "the shapes of the weights do not fit"))
 		return false;
