@@ -406,8 +406,7 @@ void qlinear_matmul_op(struct lowering *t)
 		refuse(t, "the second factor must be a matrix");
 	transpose_shape(&b, bt);
 	shape = matmul_shape(t, &a, &b, &full);
-	if (REFUSED_IF(t, type_in(t, 0) != type_in(t, 3) || type_in(t, 0) != type_out(t, 0),
-		       "the factors and the output must have one type"))
+	if (REFUSED_IF(t, type_in(t, 0) != type_out(t, 0), "the first factor and the output must have one type"))
 		return;
 	if (!weights_read(t, onnx(t)->node, 3, &b, 1, &weights) || weights.scale_count != 1)
 		return refuse(t, "the weights must be constant and have one scale");
