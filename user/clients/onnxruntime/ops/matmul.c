@@ -327,11 +327,14 @@ void einsum_op(struct lowering *t)
 
 		if (!in_both && !in_out)
 			return refuse(t, "label %c must be in both inputs or in the output", label);
-		if (is_a && in_both && a->dims[i] != b->dims[strchr(labels[1], label) - labels[1]])
-			return refuse(t, "label %c has two sizes", label);
+		if (is_a && in_both)
+			refuse_unless_same(t, a->dims[i], b->dims[strchr(labels[1], label) - labels[1]],
+					   "a label has the sizes %lld and %lld");
 		if (is_a || !in_both)
 			strncat(part, &label, 1);
 	}
+	if (t->refused)
+		return;
 	if (strlen(labels[2]) !=
 	    strlen(parts[BATCH]) + strlen(parts[ROWS]) + strlen(parts[COLUMNS]))
 		return refuse(t, "the output has labels that the inputs do not have");
@@ -369,8 +372,10 @@ void dynamic_matmul(struct lowering *t, const struct dynamic_node *d)
 	const void *data;
 	struct shape shape;
 
-	if (REFUSED_IF(t, b->rank != 2 || a->rank < 1 || a->dims[a->rank - 1] != b->dims[0],
-		       "input 1 must be a matrix with a row for each column of input 0"))
+	if (REFUSED_IF(t, b->rank != 2 || a->rank < 1, "input 1 must be a matrix, and input 0 no scalar"))
+		return;
+	refuse_unless_same(t, a->dims[a->rank - 1], b->dims[0], "%lld columns do not fit %lld rows");
+	if (t->refused)
 		return;
 	inner = (uint32_t)b->dims[0];
 	columns = (uint32_t)b->dims[1];
