@@ -25,6 +25,18 @@ void moved_out(struct lowering *t, struct moved m, const struct shape *shape)
 		set_out(t, 0, m.x, shape);
 }
 
+/*
+ * If input 0 has no elements, such as the past before the first step of a generation, sets an output
+ * of shape `shape` to a constant without elements. Returns whether input 0 has no elements.
+ */
+static bool set_empty(struct lowering *t, uint32_t index, const struct shape *shape)
+{
+	if (t->refused || shape_count(any_shape_in(t, 0)))
+		return false;
+	set_out_data(t, index, type_in(t, 0), "", shape);
+	return true;
+}
+
 /* ---- the same elements in the same order ---- */
 
 /*
@@ -36,6 +48,8 @@ static void viewed(struct lowering *t, const struct shape *shape)
 	size_t size;
 	const void *data = small_data_in(t, 0, &size);
 
+	if (set_empty(t, 0, shape))
+		return;
 	if (shape_count(shape) != shape_count(shape_in(t, 0)))
 		refuse(t, "%lld elements do not fit a shape of %lld",
 		       (long long)shape_count(shape_in(t, 0)), (long long)shape_count(shape));
@@ -47,7 +61,7 @@ static void viewed(struct lowering *t, const struct shape *shape)
 
 void identity_op(struct lowering *t)
 {
-	viewed(t, shape_in(t, 0));
+	viewed(t, any_shape_in(t, 0));
 }
 
 void dropout_op(struct lowering *t)
@@ -116,7 +130,7 @@ void flatten_op(struct lowering *t)
 /* Translates Squeeze and Unsqueeze. */
 void squeeze_op(struct lowering *t)
 {
-	const struct shape *shape = shape_in(t, 0);
+	const struct shape *shape = any_shape_in(t, 0);
 	bool marked[2 * MAX_RANK] = { false }, adds = is_node(t, "Unsqueeze");
 	struct shape to = { 0 };
 	int64_t count = 0, *axes = ints_of(t, 1, "axes", &count);
@@ -147,7 +161,7 @@ void squeeze_op(struct lowering *t)
 
 void transpose_op(struct lowering *t)
 {
-	const struct shape *shape = shape_in(t, 0);
+	const struct shape *shape = any_shape_in(t, 0);
 	const struct attribute *perm = attr(t, "perm");
 	int order[MAX_RANK];
 	struct shape to = *shape;
@@ -159,7 +173,7 @@ void transpose_op(struct lowering *t)
 			order[i] = axis_of(t, perm->ints[i], shape->rank);
 		to.dims[i] = shape->dims[order[i]];
 	}
-	if (folded_transpose(t, order, &to))
+	if (set_empty(t, 0, &to) || folded_transpose(t, order, &to))
 		return;
 	m = moved_in(t);
 	m.x = t->refused ? NO_OPERAND : permuted(t, m.x, shape, order);
@@ -269,12 +283,12 @@ void slice_op(struct lowering *t)
 
 void split_op(struct lowering *t)
 {
-	const struct shape *shape = shape_in(t, 0);
+	const struct shape *shape = any_shape_in(t, 0);
 	int axis = axis_of(t, attr_int(t, "axis", 0), shape->rank);
 	int64_t count = 0, at = 0, size, part, *parts = ints_of(t, 1, "split", &count);
 	size_t bytes;
 	const void *data = small_data_in(t, 0, &bytes), *piece;
-	uint32_t x = in(t, 0);
+	uint32_t x = shape_count(shape) ? in(t, 0) : NO_OPERAND;
 
 	if (REFUSED_IF(t, parts && count != out_count(t), "split lists %lld parts, must be %u",
 		       (long long)count, out_count(t)))
@@ -288,10 +302,11 @@ void split_op(struct lowering *t)
 		if (to.dims[axis] <= 0 || to.dims[axis] > size - at)
 			return refuse(t, "a part is empty, or larger than the rest");
 		piece = data;
-		if (has_out(t, i) && data &&
-		    folded_slice(t, &piece, &whole, axis, &(struct range){ at, 0, 1, to.dims[axis] }))
+		if (!has_out(t, i) || set_empty(t, i, &to))
+			;
+		else if (data && folded_slice(t, &piece, &whole, axis, &(struct range){ at, 0, 1, to.dims[axis] }))
 			set_out_data(t, i, type_in(t, 0), piece, &to);
-		else if (has_out(t, i))
+		else
 			set_out(t, i, taken(t, x, shape, axis, at, to.dims[axis]), &to);
 		at += to.dims[axis];
 	}
@@ -343,7 +358,7 @@ static bool folded_gather(struct lowering *t, int axis, const struct shape *to)
 
 void gather_op(struct lowering *t)
 {
-	const struct shape *shape = shape_in(t, 0), *indices = shape_in(t, 1);
+	const struct shape *shape = any_shape_in(t, 0), *indices = shape_in(t, 1);
 	int axis = axis_of(t, attr_int(t, "axis", 0), shape->rank);
 	struct shape to = { 0 };
 	int64_t count = shape_count(indices);
@@ -360,7 +375,7 @@ void gather_op(struct lowering *t)
 		to.dims[to.rank++] = indices->dims[i];
 	for (int i = axis + 1; i < shape->rank; i++)
 		to.dims[to.rank++] = shape->dims[i];
-	if (folded_gather(t, axis, &to))
+	if ((shape->dims[axis] && set_empty(t, 0, &to)) || folded_gather(t, axis, &to))
 		return;
 	at = view(t, indices_in(t, shape->dims[axis]), 1, (uint32_t[]){ (uint32_t)count });
 	m = moved_in(t);
