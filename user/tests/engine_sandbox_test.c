@@ -890,7 +890,7 @@ static int find_isolation(void **state)
 	return spawner_init(&spawner) ? 0 : -1;
 }
 
-/* Makes a file as a driver does. The file grows, and its number is none of the library's. */
+/* Makes a file as a driver does, and grows the file. The library does not use the file's number. */
 static bool start_with_file(const struct nna_engine *e)
 {
 	const int file = memfd_create("driver", MFD_CLOEXEC);

@@ -1362,7 +1362,7 @@ static void take_line(void *context, enum nna_log_level level, const char *line)
 
 /*
  * The device is not paused if the CPU cannot compute the run either, or if only one shape cannot be
- * compiled for the device: after the pause no part is compiled again.
+ * compiled for the device. No part is then compiled again after the time of a pause.
  */
 static void test_no_pause(void **unused)
 {
