@@ -159,6 +159,95 @@ static void test_costs_of_types(void **state)
 	}
 }
 
+/* Makes a model out[2, 2] = b + b + ... of `additions` operations, with inputs a[rows, 2] and b[2, 2]. */
+static ANeuralNetworksModel *sum_model(uint32_t rows, uint32_t additions)
+{
+	enum { A, B, NONE, FIRST };
+	const uint32_t open[] = { rows, 2 }, dims[] = { 2, 2 }, inputs[] = { A, B };
+	const uint32_t out = FIRST + additions - 1;
+	const ANeuralNetworksOperandType a = tensor_type(2, open), tensor = tensor_type(2, dims);
+	const ANeuralNetworksOperandType scalar = scalar_type(ANEURALNETWORKS_INT32);
+	const int32_t none = ANEURALNETWORKS_FUSED_NONE;
+	ANeuralNetworksModel *model;
+
+	assert_ok(ANeuralNetworksModel_create(&model));
+	for (uint32_t i = 0; i < FIRST + additions; i++)
+		assert_ok(ANeuralNetworksModel_addOperand(model, i == A ? &a : i == NONE ? &scalar : &tensor));
+	assert_ok(ANeuralNetworksModel_setOperandValue(model, NONE, &none, 4));
+	for (uint32_t i = 0; i < additions; i++) {
+		const uint32_t operands[] = { i ? FIRST + i - 1 : B, B, NONE, FIRST + i };
+
+		assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, operands, 1,
+							    &operands[3]));
+	}
+	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, inputs, 1, &out));
+	assert_ok(ANeuralNetworksModel_finish(model));
+	return model;
+}
+
+static void slow_branching(struct nn_device_info *info)
+{
+	info->if_performance = (struct nn_performance){ 3, 3 };
+	info->operand[NN_TENSOR_FLOAT32] = (struct nn_performance){ 0.1f, 0.1f };
+}
+
+static void fast_branching(struct nn_device_info *info)
+{
+	info->if_performance = (struct nn_performance){ 0.1f, 0.1f };
+	info->operand[NN_TENSOR_FLOAT32] = slow;
+}
+
+/*
+ * The cost of an IF is its own cost and the mean cost of its branches. The CPU executes an IF with an
+ * operand of unknown size, whatever the costs.
+ */
+static void test_costs_of_branches(void **state)
+{
+	static const struct {
+		void (*at_info)(struct nn_device_info *info);
+		uint32_t rows, additions[2];
+		bool is_on_device;
+	} cases[] = {
+		{ slow_branching, 2, { 1, 1 }, false }, { slow_branching, 2, { 4, 4 }, true },
+		{ slow_branching, 2, { 1, 7 }, true }, { slow_branching, 2, { 7, 1 }, true },
+		{ fast_branching, 2, { 1, 1 }, false }, { NULL, 2, { 1, 4 }, true },
+		{ NULL, 0, { 1, 4 }, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		enum { YES, BRANCH, A = 3, B, OUT, COUNT };
+		const uint32_t open[] = { cases[i].rows, 2 }, dims[] = { 2, 2 }, one[] = { 1 };
+		const uint32_t operands[] = { YES, BRANCH, BRANCH + 1, A, B, OUT }, inputs[] = { YES, A, B };
+		const ANeuralNetworksOperandType types[COUNT] = {
+			{ ANEURALNETWORKS_TENSOR_BOOL8, 1, one, 0, 0 }, scalar_type(ANEURALNETWORKS_MODEL),
+			scalar_type(ANEURALNETWORKS_MODEL), tensor_type(2, open), tensor_type(2, dims),
+			tensor_type(2, dims),
+		};
+		ANeuralNetworksModel *model, *branches[2];
+
+		assert_ok(ANeuralNetworksModel_create(&model));
+		for (uint32_t k = 0; k < COUNT; k++)
+			assert_ok(ANeuralNetworksModel_addOperand(model, &types[k]));
+		for (int k = 0; k < 2; k++) {
+			branches[k] = sum_model(cases[i].rows, cases[i].additions[k]);
+			assert_ok(ANeuralNetworksModel_setOperandValueFromModel(model, BRANCH + k, branches[k]));
+		}
+		assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_IF, 5, operands, 1, &operands[5]));
+		assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 3, inputs, 1, &operands[5]));
+		assert_ok(ANeuralNetworksModel_finish(model));
+		accel.supports_all = true;
+		accel.at_info = cases[i].at_info;
+		accel.prepared = 0;
+		ANeuralNetworksCompilation_free(compile(model, false));
+		if (accel.prepared != cases[i].is_on_device)
+			fail_msg("case %zu: %u models were prepared on the device", i, accel.prepared);
+		ANeuralNetworksModel_free(model);
+		for (int k = 0; k < 2; k++)
+			ANeuralNetworksModel_free(branches[k]);
+	}
+}
+
 /*
  * If a device cannot reach a model's constants, the runtime queries which operations the device
  * supports, but does not prepare the model on the device.
@@ -417,6 +506,154 @@ static void test_memory_arguments(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* Makes an execution of add_model(2) whose arguments follow each other in a memory of 48 bytes. */
+static ANeuralNetworksExecution *execution_in(ANeuralNetworksCompilation *compilation,
+					      ANeuralNetworksMemory *memory)
+{
+	ANeuralNetworksExecution *e;
+
+	assert_ok(ANeuralNetworksExecution_create(compilation, &e));
+	for (int k = 0; k < 2; k++)
+		assert_ok(ANeuralNetworksExecution_setInputFromMemory(e, k, NULL, memory, 16 * k, 16));
+	assert_ok(ANeuralNetworksExecution_setOutputFromMemory(e, 0, NULL, memory, 32, 16));
+	return e;
+}
+
+/* An execution whose fence has not signalled yet has not ended. Its fence may be a dependency. */
+static void test_running_fence(void **state)
+{
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *compilation = for_accelerator(model);
+	ANeuralNetworksExecution *executions[2];
+	ANeuralNetworksEvent *events[2];
+	ANeuralNetworksMemory *memory;
+	const uint64_t one = 1;
+	int fences[2];
+	uint32_t rank;
+	void *base;
+
+	(void)state;
+	accel.has_fences = accel.runs_on = true;
+	memory = shared_memory(48, PROT_READ | PROT_WRITE, &base);
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	for (uint32_t i = 0; i < 2; i++) {
+		executions[i] = execution_in(compilation, memory);
+		assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
+				executions[i], (const ANeuralNetworksEvent *const *)events, i, 0, &events[i]));
+		assert_int_equal(accel.fenced, i + 1);
+		assert_int_equal(accel.num_dependencies, i);
+		fences[i] = accel.fence;
+	}
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_result(BAD_STATE, ANeuralNetworksExecution_getOutputOperandRank(executions[i], 0, &rank));
+		assert_result(BAD_STATE, ANeuralNetworksExecution_compute(executions[i]));
+		assert_int_equal(write(fences[i], &one, sizeof(one)), sizeof(one));
+		assert_ok(ANeuralNetworksExecution_getOutputOperandRank(executions[i], 0, &rank));
+		assert_ok(ANeuralNetworksEvent_wait(events[i]));
+		ANeuralNetworksEvent_free(events[i]);
+		ANeuralNetworksExecution_free(executions[i]);
+	}
+	ANeuralNetworksMemory_free(memory);
+	munmap(base, 48);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
+/*
+ * An execution has a fence if its dependency without a fence has succeeded. If the dependency runs or
+ * has failed, a thread waits for the dependency and runs the execution.
+ */
+static void test_dependency_without_fence(void **state)
+{
+	enum { SUCCEEDED, FAILED, RUNNING, KINDS };
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *compilation = for_accelerator(model);
+	ANeuralNetworksMemory *memory;
+	float sum[ADD_ELEMENTS];
+	void *base;
+
+	(void)state;
+	accel.has_fences = true;
+	memory = shared_memory(48, PROT_READ | PROT_WRITE, &base);
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	nna_log_set(take_line, NULL, NNA_LOG_ERROR);
+	for (int kind = 0; kind < KINDS; kind++) {
+		ANeuralNetworksExecution *first = add_execution(compilation), *e = execution_in(compilation, memory);
+		ANeuralNetworksEvent *dependency, *event;
+
+		accel.fenced = 0;
+		accel.execute_status = kind == FAILED ? NN_GENERAL_FAILURE : NN_OK;
+		accel.blocks = kind == RUNNING;
+		assert_ok(ANeuralNetworksExecution_setOutput(first, 0, NULL, sum, sizeof(sum)));
+		assert_ok(ANeuralNetworksExecution_startCompute(first, &dependency));
+		if (kind == RUNNING) {
+			sem_wait(&accel.entered);
+			accel.blocks = false;
+		} else {
+			assert_int_equal(ANeuralNetworksEvent_wait(dependency),
+					 kind == FAILED ? ANEURALNETWORKS_OP_FAILED : ANEURALNETWORKS_NO_ERROR);
+			/* Signals are for the threads of the application. */
+			assert_true(sigismember(&accel.blocked, SIGUSR1));
+		}
+		if (kind == FAILED)
+			assert_string_equal(last_line,
+					    "ANeuralNetworksEvent_wait: OP_FAILED: nnaccel: told to fail");
+		accel.execute_status = NN_OK;
+		assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
+				e, (const ANeuralNetworksEvent *const *)&dependency, 1, 0, &event));
+		assert_int_equal(accel.fenced, kind == SUCCEEDED);
+		if (kind == RUNNING)
+			sem_post(&accel.go);
+		assert_int_equal(ANeuralNetworksEvent_wait(event),
+				 kind == FAILED ? ANEURALNETWORKS_OP_FAILED : ANEURALNETWORKS_NO_ERROR);
+		ANeuralNetworksEvent_free(dependency);
+		ANeuralNetworksEvent_free(event);
+		ANeuralNetworksExecution_free(first);
+		ANeuralNetworksExecution_free(e);
+	}
+	nna_log_set(NULL, NULL, NNA_LOG_ERROR);
+	ANeuralNetworksMemory_free(memory);
+	munmap(base, 48);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
+/*
+ * A device gets the earlier of two deadlines: the timeout of the execution, and the duration after
+ * the dependencies, here without any.
+ */
+static void test_duration(void **state)
+{
+	static const uint64_t hour = UINT64_C(3600000000000);
+	static const struct { uint64_t timeout, duration, first; } cases[] = {
+		{ 0, 2 * hour, 2 * hour }, { 2 * hour, 0, 2 * hour }, { hour, 2 * hour, hour },
+		{ 2 * hour, hour, hour },
+	};
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *compilation = for_accelerator(model);
+
+	(void)state;
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		ANeuralNetworksExecution *e = add_execution(compilation);
+		const uint64_t before_ns = clock_ns();
+		ANeuralNetworksEvent *event;
+		float sum[ADD_ELEMENTS];
+
+		assert_ok(ANeuralNetworksExecution_setTimeout(e, cases[i].timeout));
+		assert_ok(ANeuralNetworksExecution_setOutput(e, 0, NULL, sum, sizeof(sum)));
+		assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(e, NULL, 0, cases[i].duration,
+										&event));
+		assert_ok(ANeuralNetworksEvent_wait(event));
+		assert_true(accel.execution.deadline_ns >= before_ns + cases[i].first &&
+			    accel.execution.deadline_ns <= clock_ns() + cases[i].first);
+		ANeuralNetworksEvent_free(event);
+		ANeuralNetworksExecution_free(e);
+	}
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
 /* The runtime requests the hardware fence of an execution only once, and stores the result. */
 static void test_sync_file(void **state)
 {
@@ -454,11 +691,7 @@ static void test_sync_file(void **state)
 		uint64_t count;
 		int fds[2];
 
-		assert_ok(ANeuralNetworksExecution_create(compilation, &e));
-		for (int k = 0; k < 2; k++)
-			assert_ok(ANeuralNetworksExecution_setInputFromMemory(e, k, NULL, memory,
-									      16 * k, 16));
-		assert_ok(ANeuralNetworksExecution_setOutputFromMemory(e, 0, NULL, memory, 32, 16));
+		e = execution_in(compilation, memory);
 		assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(e, NULL, 0, 0,
 										&event));
 		accel.sync_files = 0;
@@ -530,6 +763,34 @@ static ANeuralNetworksModel *mixed_model(uint32_t rows)
 	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, inputs, 1, outputs));
 	assert_ok(ANeuralNetworksModel_finish(model));
 	return model;
+}
+
+/*
+ * The log says how many operations only the CPU can compute, in whatever order the devices are named,
+ * unless the CPU is the only device.
+ */
+static void test_says_refused(void **state)
+{
+	const ANeuralNetworksDevice *cpu = cpu_device(), *device = accelerator();
+	const ANeuralNetworksDevice *const named[][2] = { { device, cpu }, { cpu, device }, { cpu } };
+	ANeuralNetworksModel *model = mixed_model(2);
+
+	(void)state;
+	nna_log_set(take_line, NULL, NNA_LOG_WARN);
+	for (uint32_t i = 0; i < 3; i++) {
+		ANeuralNetworksCompilation *compilation;
+
+		last_line[0] = '\0';
+		assert_ok(ANeuralNetworksCompilation_createForDevices(model, named[i], i < 2 ? 2 : 1,
+								      &compilation));
+		assert_ok(ANeuralNetworksCompilation_finish(compilation));
+		assert_string_equal(last_line, i == 2 ? "" :
+				    "the CPU computes 1 of 4 operations, because no other device takes them; "
+				    "the first is operation 1 (MUL)");
+		ANeuralNetworksCompilation_free(compilation);
+	}
+	nna_log_set(NULL, NULL, NNA_LOG_ERROR);
+	ANeuralNetworksModel_free(model);
 }
 
 static void assert_mixed_outputs(const float *out)
@@ -1306,9 +1567,11 @@ static void test_busy(void **state)
 	ANeuralNetworksModel *model = add_model(2);
 	ANeuralNetworksCompilation *compilation = for_accelerator(model);
 	ANeuralNetworksExecution *other;
+	ANeuralNetworksEvent *event;
 	struct burst_run run;
 	pthread_t thread;
 	float sums[2][ADD_ELEMENTS];
+	uint32_t rank;
 
 	(void)state;
 	assert_ok(ANeuralNetworksCompilation_finish(compilation));
@@ -1330,9 +1593,20 @@ static void test_busy(void **state)
 	sem_post(&accel.go);
 	pthread_join(thread, NULL);
 	assert_int_equal(run.result, ANEURALNETWORKS_NO_ERROR);
+	assert_ok(ANeuralNetworksExecution_setReusable(other, true));
 	assert_ok(ANeuralNetworksExecution_burstCompute(other, run.burst));
 	assert_sum(sums[0]);
 	assert_sum(sums[1]);
+	/* A reusable execution that runs again is busy again. */
+	accel.blocks = true;
+	assert_ok(ANeuralNetworksExecution_startCompute(other, &event));
+	sem_wait(&accel.entered);
+	assert_result(BAD_STATE, ANeuralNetworksExecution_compute(other));
+	assert_result(BAD_STATE, ANeuralNetworksExecution_getOutputOperandRank(other, 0, &rank));
+	accel.blocks = false;
+	sem_post(&accel.go);
+	assert_ok(ANeuralNetworksEvent_wait(event));
+	ANeuralNetworksEvent_free(event);
 	ANeuralNetworksBurst_free(run.burst);
 	ANeuralNetworksExecution_free(run.execution);
 	ANeuralNetworksExecution_free(other);
@@ -1515,6 +1789,36 @@ static void test_no_cache_information(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+static void no_data_files(struct nn_device_info *info)
+{
+	info->data_cache_files = 0;
+}
+
+/* A device that has only model files caches, too. */
+static void test_only_model_files(void **state)
+{
+	static const uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] = { 1 };
+	char folder[] = "/tmp/nnaccel-model-files-XXXXXX";
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *compilation = for_accelerator(model);
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	accel.cache_files = 1;
+	accel.at_info = no_data_files;
+	assert_ok(ANeuralNetworksDevice_wait(accelerator()));
+	assert_ok(ANeuralNetworksCompilation_setCaching(compilation, folder, token));
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	assert_true(accel.saw_cache);
+	assert_int_equal(count_files(folder, true), 1);
+	assert_int_equal(rmdir(folder), 0);
+	accel.cache_files = 0;
+	accel.at_info = NULL;
+	assert_ok(ANeuralNetworksDevice_wait(accelerator()));
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
 /*
  * The application may free a model and a compilation before it frees objects that were made from
  * the compilation.
@@ -1665,6 +1969,57 @@ static void test_aligned_constants(void **state)
 	ANeuralNetworksModel_free(branch);
 }
 
+/* Allows this program to use extensions, by its name. */
+static void allow_extensions(void)
+{
+	static const char name[] = "com.example", text[] = "com.example\ntrust-app-name yes\n";
+
+	configuration = memfd_create("configuration", MFD_CLOEXEC);
+	assert_int_equal(write(configuration, text, strlen(text)), strlen(text));
+	assert_int_equal(setenv("NNACCEL_APP_NAME", name, 1), 0);
+}
+
+static void forbid_extensions(void)
+{
+	assert_int_equal(unsetenv("NNACCEL_APP_NAME"), 0);
+	close(configuration);
+	configuration = -1;
+}
+
+/* Compilations that differ in an attribute's code, size or data have different cache files. */
+static void test_attributes_in_keys(void **state)
+{
+	static const uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] = { 1 };
+	static const struct { uint16_t code; const char *data; } cases[] = {
+		{ 0, "" }, { 1, "" }, { 1, "abcd" }, { 1, "abce" }, { 2, "abcd" }, { 2, "abc" },
+	};
+	char folder[] = "/tmp/nnaccel-attributes-XXXXXX";
+	ANeuralNetworksModel *model = add_model(2);
+
+	(void)state;
+	accel.cache_files = 1;
+	assert_ok(ANeuralNetworksDevice_wait(accelerator()));
+	assert_non_null(mkdtemp(folder));
+	allow_extensions();
+	for (uint32_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
+		ANeuralNetworksCompilation *compilation = for_accelerator(model);
+		const char *data = cases[i / 2].data;
+
+		assert_ok(ANeuralNetworksCompilation_setCaching(compilation, folder, token));
+		assert_ok(ANeuralNetworksCompilation_addExtensionAttribute(
+				compilation, FAKE_EXTENSION, cases[i / 2].code, data, strlen(data)));
+		assert_ok(ANeuralNetworksCompilation_finish(compilation));
+		assert_int_equal(count_files(folder, false), 2 * (i / 2 + 1));
+		ANeuralNetworksCompilation_free(compilation);
+	}
+	forbid_extensions();
+	count_files(folder, true);
+	assert_int_equal(rmdir(folder), 0);
+	accel.cache_files = 0;
+	assert_ok(ANeuralNetworksDevice_wait(accelerator()));
+	ANeuralNetworksModel_free(model);
+}
+
 /*
  * A compilation and an execution accept each attribute once, and free their copies of the
  * attributes' data. The device gets the attributes of an execution. The test's configuration allows
@@ -1672,7 +2027,7 @@ static void test_aligned_constants(void **state)
  */
 static void test_attributes(void **state)
 {
-	static const char name[] = "com.example", text[] = "com.example\ntrust-app-name yes\n";
+	static const char name[] = "com.example";
 	ANeuralNetworksModel *model = add_model(2);
 	const ANeuralNetworksDevice *device = nnaccel_device();
 	ANeuralNetworksMemory *memory;
@@ -1681,9 +2036,7 @@ static void test_attributes(void **state)
 
 	(void)state;
 	memory = shared_memory(3 * sizeof(add_a), PROT_READ | PROT_WRITE, &base);
-	configuration = memfd_create("configuration", MFD_CLOEXEC);
-	assert_int_equal(write(configuration, text, strlen(text)), strlen(text));
-	assert_int_equal(setenv("NNACCEL_APP_NAME", name, 1), 0);
+	allow_extensions();
 	for (int i = 0; i < 3; i++) {
 		ANeuralNetworksCompilation *c;
 		ANeuralNetworksExecution *e;
@@ -1716,9 +2069,7 @@ static void test_attributes(void **state)
 		blocks = i ? blocks : heap_blocks;
 		assert_int_equal(heap_blocks, blocks);
 	}
-	assert_int_equal(unsetenv("NNACCEL_APP_NAME"), 0);
-	close(configuration);
-	configuration = -1;
+	forbid_extensions();
 	ANeuralNetworksMemory_free(memory);
 	munmap(base, 3 * sizeof(add_a));
 	ANeuralNetworksModel_free(model);
@@ -1730,9 +2081,11 @@ int main(void)
 		cmocka_unit_test_setup(test_introspection, reset),
 		cmocka_unit_test_setup(test_choice, reset),
 		cmocka_unit_test_setup(test_attributes, reset),
+		cmocka_unit_test_setup(test_attributes_in_keys, reset),
 		cmocka_unit_test_setup(test_aligned_constants, reset),
 		cmocka_unit_test_setup(test_shapes_of_buffers, reset),
 		cmocka_unit_test_setup(test_costs_of_types, reset),
+		cmocka_unit_test_setup(test_costs_of_branches, reset),
 		cmocka_unit_test_setup(test_unreachable_constant, reset),
 		cmocka_unit_test_setup(test_wishes_arrive, reset),
 		cmocka_unit_test_setup(test_no_padding_arrives, reset),
@@ -1740,6 +2093,10 @@ int main(void)
 		cmocka_unit_test_setup(test_omitted_argument, reset),
 		cmocka_unit_test_setup(test_memory_arguments, reset),
 		cmocka_unit_test_setup(test_sync_file, reset),
+		cmocka_unit_test_setup(test_running_fence, reset),
+		cmocka_unit_test_setup(test_dependency_without_fence, reset),
+		cmocka_unit_test_setup(test_duration, reset),
+		cmocka_unit_test_setup(test_says_refused, reset),
 		cmocka_unit_test_setup(test_steps, reset),
 		cmocka_unit_test_setup(test_memory_of_two, reset),
 		cmocka_unit_test_setup(test_no_device_memory, reset),
@@ -1762,6 +2119,7 @@ int main(void)
 		cmocka_unit_test_setup(test_memory_of_late_workers, reset),
 		cmocka_unit_test_setup(test_no_cache_files, reset),
 		cmocka_unit_test_setup(test_no_cache_information, reset),
+		cmocka_unit_test_setup(test_only_model_files, reset),
 		cmocka_unit_test_setup(test_freed_first, reset),
 		cmocka_unit_test_setup(test_second_appears, reset),
 	};

@@ -358,6 +358,12 @@ static void test_open_output(void **state)
 	assert_int_equal(dims[0], 2);
 	assert_int_equal(dims[1], 2);
 	ANeuralNetworksExecution_free(execution);
+
+	/* The memory of an output of unknown shape may have up to 4 GiB - 1 byte. */
+	assert_ok(ANeuralNetworksExecution_create(f->open, &execution));
+	assert_result(BAD_DATA, ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, (size_t)UINT32_MAX + 1));
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, UINT32_MAX));
+	ANeuralNetworksExecution_free(execution);
 }
 
 static void test_short_output(void **state)

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +66,7 @@ static struct {
 	enum nn_status burst_status;
 	void (*before_prepare)(void);	/* called once, by the next nna_prepare_model(); or NULL */
 	void (*at_model)(const struct nn_model *model);	/* called by nna_prepare_model(), or NULL */
+	bool supports_all;		/* true: the device claims to support all operations */
 	uint32_t rows;			/* reported rows of outputs; 0: two */
 	bool blocks;			/* true: executions wait for the semaphore `go` */
 	sem_t entered, go;
@@ -106,6 +108,10 @@ static struct {
 	uint32_t offline_looks;		/* number of next calls that find no engine */
 	bool keeps_dying;		/* true: every execution kills its worker */
 	bool has_fences;		/* true: fences are supported; executions end at once */
+	bool runs_on;			/* true: fences do not signal until the test writes to them */
+	int fence;			/* the last fence */
+	uint32_t fenced, num_dependencies;	/* fenced executions; files that the last one awaits */
+	sigset_t blocked;		/* signals that the last execution's thread blocks */
 	enum nn_status sync_file_status;
 	uint32_t sync_files;		/* number of requests for a hardware fence */
 	bool refuses_times;		/* true: accelerator reports no times of operations */
@@ -231,10 +237,11 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 	struct nna_timing timing;
 	uint32_t count;
 
-	(void)after;
 	if (!accel.has_fences)
 		return nn_fail(err, NN_GENERAL_FAILURE, "told to have no fences");
-	*fence = eventfd(1, EFD_CLOEXEC);
+	accel.fenced++;
+	accel.num_dependencies = after ? after->num_files : 0;
+	*fence = accel.fence = eventfd(!accel.runs_on, EFD_CLOEXEC);
 	return nna_execute(prepared, request, options, NNA_SIZED(nna_results, .shapes = shapes,
 			   .num_shapes = &count, .timing = &timing), err);
 }
@@ -415,7 +422,7 @@ enum nn_status nna_get_supported_operations(struct nna_device *device,
 	if (accel.supported_status)
 		return nn_fail(err, accel.supported_status, "told to fail");
 	for (i = 0; i < main->num_operations; i++)
-		supported[i] = main->operations[i].type == ANEURALNETWORKS_ADD;
+		supported[i] = accel.supports_all || main->operations[i].type == ANEURALNETWORKS_ADD;
 	return NN_OK;
 }
 
@@ -590,6 +597,7 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 	accel.loop_timeout_ns = options->loop_timeout_ns;
 	accel.saw_deadline = options->deadline_ns;
 	accel.execution = *options;
+	pthread_sigmask(SIG_BLOCK, NULL, &accel.blocked);
 	for (i = 0; i < request->num_inputs && i < 2; i++)
 		accel.arguments[i] = request->inputs[i];
 	accel.arguments[2] = request->outputs[0];

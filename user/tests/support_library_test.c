@@ -24,6 +24,8 @@
 #include <nnaccel/nnaccel.h>
 #include <nnaccel/support_library.h>
 
+#include "tests/open_files.h"
+
 #define assert_ok(call) assert_int_equal(call, ANEURALNETWORKS_NO_ERROR)
 #define assert_result(name, call) assert_int_equal(call, ANEURALNETWORKS_##name)
 
@@ -546,9 +548,9 @@ static void run_cached(const int *fds)
 }
 
 /*
- * Calls run_cached(). Returns whether the log says that the model was loaded from the cache files.
+ * Calls run_cached(). Returns whether the log has the text `part`.
  */
-static bool run_logged(const int *fds)
+static bool run_logged(const int *fds, const char *part)
 {
 	int log = memfd_create("log", MFD_CLOEXEC), error = dup(STDERR_FILENO);
 	char text[4096] = "";
@@ -559,7 +561,7 @@ static bool run_logged(const int *fds)
 	assert_true(pread(log, text, sizeof(text) - 1, 0) >= 0);
 	close(log);
 	close(error);
-	return strstr(text, "prepared from the cache");
+	return strstr(text, part);
 }
 
 static void test_caching(void **state)
@@ -568,7 +570,7 @@ static void test_caching(void **state)
 	ANeuralNetworksModel *model = make_model();
 	ANeuralNetworksCompilation *c;
 	char folder[] = "/tmp/nn-sl-XXXXXX";
-	int fds[2], closed[2] = { -1, -1 };
+	int fds[2], closed[2] = { -1, -1 }, files;
 	struct stat before, after;
 	char byte;
 
@@ -586,7 +588,7 @@ static void test_caching(void **state)
 	 */
 	assert_int_equal(futimens(fds[0], (struct timespec[2]){ { 1, 0 }, { 1, 0 } }), 0);
 	assert_int_equal(fstat(fds[0], &before), 0);
-	assert_true(run_logged(fds));
+	assert_true(run_logged(fds, "prepared from the cache"));
 	assert_int_equal(fstat(fds[0], &after), 0);
 	assert_int_equal(after.st_mtim.tv_sec, 1);
 	/* The library replaces a damaged cache entry. */
@@ -595,7 +597,14 @@ static void test_caching(void **state)
 	assert_int_equal(pwrite(fds[0], &byte, 1, size_of(fds[0]) / 2), 1);
 	run_cached(fds);
 	assert_int_equal(size_of(fds[0]), before.st_size);
+	/* An entry is missing if all its files are empty, but damaged if one of them is empty. */
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(ftruncate(fds[0], 0), 0);
+		assert_int_equal(ftruncate(fds[1], i), 0);
+		assert_int_equal(run_logged(fds, "prepared without its cache entry"), i);
+	}
 
+	files = count_files();
 	c = compile(model);
 	assert_result(BAD_DATA, nn->SL_ANeuralNetworksCompilation_setCachingFromFds(
 				      c, fds, 2, fds, 1, token));
@@ -607,7 +616,11 @@ static void test_caching(void **state)
 					     c, fds, 1, NULL, 1, token));
 	assert_result(UNEXPECTED_NULL, nn->SL_ANeuralNetworksCompilation_setCachingFromFds(
 					     c, fds, 1, fds, 1, NULL));
+	for (int i = 0; i < 2; i++)
+		assert_ok(nn->SL_ANeuralNetworksCompilation_setCachingFromFds(c, fds, 1, fds + 1, 1, token));
+	assert_int_equal(count_files(), files + 2);
 	assert_ok(nn->ANeuralNetworksCompilation_setCaching(c, folder, token));
+	assert_int_equal(count_files(), files);
 	assert_int_not_equal(table->ANeuralNetworksCompilation_addExtensionAttribute(
 				     c, "com.example.none", 0, token, 4),
 			     ANEURALNETWORKS_NO_ERROR);
