@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -814,6 +815,45 @@ static void test_no_data(void **state)
 	}
 }
 
+/*
+ * Loads a plan in which the output of a step is next to the step's input, because a CONCATENATION
+ * joins both in memory: the output follows the input, or the reverse.
+ */
+static void test_adjacent(void **state)
+{
+	float in[16], out[32];
+
+	(void)state;
+	for (uint32_t i = 0; i < 16; i++)
+		in[i] = (float)i - 4;
+	for (uint32_t first = 0; first < 2; first++) {
+		uint32_t x, parts[2], all;
+		struct nn_plan *plan;
+		struct saved s;
+
+		mb_init(&built);
+		x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(16));
+		for (uint32_t i = 0; i < 2; i++)
+			parts[i] = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(16));
+		all = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(32));
+		mb_operation(&built, NN_OP_ABS, MB_LIST(x), MB_LIST(parts[first]));
+		mb_operation(&built, NN_OP_NEG, MB_LIST(parts[first]), MB_LIST(parts[!first]));
+		mb_operation(&built, NN_OP_CONCATENATION,
+			     MB_LIST(parts[0], parts[1], mb_int32(&built, 0)), MB_LIST(all));
+		s = save_built();
+		assert_true(((struct saved_header *)s.image.model)->serial_size > 0);
+		plan = load(&s);
+		assert_int_equal(run(plan, in, 16, out, 32), NN_OK);
+		for (uint32_t i = 0; i < 32; i++)
+			assert_float_equal(out[i], fabsf(in[i % 16]) * (i / 16 == first ? 1 : -1), 0);
+		nn_plan_free(plan);
+		/* A plan with bytes after its last step is refused; here no step has packed weights. */
+		((struct serial_header *)((struct saved_header *)s.image.model + 1))->num_steps--;
+		assert_refused(&s, NN_GENERAL_FAILURE, "step 1");
+		free_saved(&s);
+	}
+}
+
 /* Builds a FULLY_CONNECTED whose weights are at the beginning of a pool, with a bias of zeroes. */
 static void build_product(uint32_t rows, uint32_t columns, uint32_t depth, int32_t type,
 			  struct nn_pool pool)
@@ -1193,6 +1233,11 @@ static void spoil_num_steps(struct form f)
 	f.head->num_steps--;
 }
 
+static void spoil_packed_size(struct form f)
+{
+	((struct saved_header *)f.head - 1)->packed_size += NN_KERNEL_ALIGN;
+}
+
 static void spoil_num_steps_more(struct form f)
 {
 	f.head->num_steps++;
@@ -1230,9 +1275,10 @@ static void spoil_place_offset(struct form f)
 	f.places[0].offset++;
 }
 
+/* Changes the plan so that an operand of 0 bytes lies in an argument that does not exist. */
 static void spoil_place_arg(struct form f)
 {
-	f.places[0].in = SERIAL_ARG + f.head->num_inputs + f.head->num_outputs;
+	f.places[0] = (struct serial_place){ .in = SERIAL_ARG + f.head->num_inputs + f.head->num_outputs };
 }
 
 static void spoil_place_in_arg(struct form f)
@@ -1367,6 +1413,7 @@ static void test_form_refused(void **state)
 		{ spoil_num_places, "list 0" },
 		{ spoil_num_steps, "step 2" },
 		{ spoil_num_steps_more, "step 3" },
+		{ spoil_packed_size, "step 3" },
 		{ spoil_arg_type, "argument 0" },
 		{ spoil_arg_rank, "argument 0" },
 		{ spoil_arg_size, "argument 1" },
@@ -1575,6 +1622,7 @@ int main(void)
 		heap_unit_test(test_channels_of_an_argument),
 		heap_unit_test(test_many_operands),
 		heap_unit_test(test_no_data),
+		heap_unit_test(test_adjacent),
 		heap_unit_test(test_large_weights),
 		heap_unit_test(test_lazy),
 		cmocka_unit_test(test_tuned),

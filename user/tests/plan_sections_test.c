@@ -463,7 +463,7 @@ static void build_two(void)
 	built.subgraphs[0].num_outputs--;
 }
 
-static void run_two_once(const struct nn_plan *plan, uint32_t rows, int32_t count)
+static void run_two_once(const struct nn_plan *plan, uint32_t rows, int32_t count, struct nn_times *times)
 {
 	static const float in[8 * COLUMNS];
 	float best[8 * UNITS];
@@ -478,7 +478,7 @@ static void run_two_once(const struct nn_plan *plan, uint32_t rows, int32_t coun
 	};
 	struct nn_error err = { "" };
 	struct nn_execution e = { .num_inputs = 2, .num_outputs = 2, .inputs = inputs,
-				  .outputs = outputs };
+				  .outputs = outputs, .times = times };
 
 	if (nn_plan_execute(plan, &e, &err))
 		fail_msg("%s", err.message);
@@ -493,8 +493,32 @@ static void run_two_once(const struct nn_plan *plan, uint32_t rows, int32_t coun
 static void *run_two(void *arg)
 {
 	for (uint32_t i = 0; i < 100; i++)
-		run_two_once(arg, 1 + i * 3 % 8, 1 + (int32_t)(i * 5 % 7));
+		run_two_once(arg, 1 + i * 3 % 8, 1 + (int32_t)(i * 5 % 7), NULL);
 	return NULL;
+}
+
+/* The times of operations have the operations' numbers in the model, not in their sections. */
+static void test_times(void **state)
+{
+	struct nn_operation_time list[8];
+	struct nn_times times = { .list = list, .room = 8 };
+	struct nn_plan *plan;
+
+	(void)state;
+	build_two();
+	plan = make_plan(NULL, 0);
+	for (int run = 0; run < 2; run++) {
+		times.count = 0;
+		run_two_once(plan, 4, 3, &times);
+		assert_int_equal(times.count, 3);
+		for (uint32_t i = 0; i < 3; i++) {
+			assert_int_equal(list[i].index, i);
+			assert_int_equal(list[i].type, built.subgraphs[0].operations[i].type);
+			assert_true(list[i].begin_ns <= list[i].end_ns);
+			assert_true(!i || list[i - 1].end_ns <= list[i].begin_ns);
+		}
+	}
+	nn_plan_free(plan);
 }
 
 /*
@@ -510,7 +534,7 @@ static void test_sections_evict(void **state)
 	build_two();
 	plan = make_plan(NULL, 1);
 	for (uint32_t i = 0; i < 50; i++)
-		run_two_once(plan, 3, 4);
+		run_two_once(plan, 3, 4, NULL);
 	assert_int_equal(sections_made(plan), 2);
 	run_two(plan);
 	for (uint32_t i = 0; i < 4; i++)
@@ -757,6 +781,7 @@ int main(void)
 		heap_unit_test(test_in_turn),
 		heap_unit_test(test_new_shapes),
 		heap_unit_test(test_deadline),
+		heap_unit_test(test_times),
 		cmocka_unit_test(test_threads),
 		heap_unit_test(test_sections_evict),
 		heap_unit_test(test_saved),
