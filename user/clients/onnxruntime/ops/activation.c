@@ -132,17 +132,26 @@ void prelu_op(struct lowering *t)
 	set(t, broadcast(t, NN(PRELU), x, shape, in(t, 1), slope, shape));
 }
 
+/* The NNAPI's ELU is never above 0 for negative numbers, but ONNX's is if alpha is below 0. */
+static uint32_t elu_in(struct lowering *t, float otherwise)
+{
+	float alpha = attr_float(t, "alpha", otherwise);
+
+	if (alpha < 0)
+		refuse(t, "alpha must be at least 0, is %g", alpha);
+	return elu_of(t, float_in(t, 0), alpha);
+}
+
 void elu_op(struct lowering *t)
 {
-	set(t, elu_of(t, float_in(t, 0), attr_float(t, "alpha", 1)));
+	set(t, elu_in(t, 1));
 }
 
 void selu_op(struct lowering *t)
 {
-	float alpha = attr_float(t, "alpha", 1.67326319217681884765625f);
 	float gamma = attr_float(t, "gamma", 1.05070102214813232421875f);
 
-	set(t, with_number(t, NN(MUL), elu_of(t, float_in(t, 0), alpha), gamma));
+	set(t, with_number(t, NN(MUL), elu_in(t, 1.67326319217681884765625f), gamma));
 }
 
 /* Computes alpha * elu(x / alpha). */
