@@ -58,8 +58,8 @@ bool has_own(const struct lowering *t);
 void refuse(struct lowering *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Rejects the node unless two dimensions have the same size. `format` is the message, with %lld for
- * each size.
+ * Rejects the node unless two dimensions have the same size. `format` is the message, and may have
+ * %lld for each size.
  */
 void refuse_unless_same(struct lowering *t, int64_t a, int64_t b, const char *format)
 	__attribute__((format(printf, 4, 0)));

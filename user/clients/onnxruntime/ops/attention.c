@@ -92,6 +92,10 @@ static uint32_t add_mask(struct lowering *t, const struct attention *a, uint32_t
 	struct shape of, to;
 	uint32_t mask;
 
+	/* With more keys than rows, ONNX Runtime lets the last row see all keys. */
+	if (attr_int(t, "unidirectional", 0))
+		refuse_unless_same(t, (int64_t)a->rows + a->past, a->columns,
+				   "%lld rows with the past, but %lld keys, are not supported with unidirectional");
 	if (attr_int(t, "is_causal", 0) || attr_int(t, "unidirectional", 0)) {
 		uint8_t *seen = builder_alloc(t->b, (size_t)a->rows * a->columns);
 		struct operand type = { .type = NN(TENSOR_BOOL8), .rank = 2,
@@ -121,6 +125,16 @@ static uint32_t add_mask(struct lowering *t, const struct attention *a, uint32_t
 	return broadcast(t, NN(ADD), x, shape, mask, &of, shape);
 }
 
+/* Rejects Q, K and V, of 4 dimensions each, unless their batches and the lengths of K and V fit. */
+static void check_sizes(struct lowering *t, const uint32_t *q, const uint32_t *k, const uint32_t *v)
+{
+	static const char text[] = "the shapes of Q, K, V, the bias or the past do not fit";
+
+	refuse_unless_same(t, q[0], k[0], text);
+	refuse_unless_same(t, k[0], v[0], text);
+	refuse_unless_same(t, k[2], v[2], text);
+}
+
 static bool read_attention(struct lowering *t, struct attention *a, uint32_t *q, uint32_t *k,
 			   uint32_t *v)
 {
@@ -135,8 +149,8 @@ static bool read_attention(struct lowering *t, struct attention *a, uint32_t *q,
 		return false;
 	*k = with_past(t, 4, *k, ks, 1, &a->past);
 	*v = with_past(t, 5, *v, vs, 2, &past);
-	if (!t->refused && (qs[0] != ks[0] || ks[0] != vs[0] || ks[1] != vs[1] || qs[1] % ks[1] ||
-			    qs[3] != ks[3] || ks[2] != vs[2] || past != a->past))
+	check_sizes(t, qs, ks, vs);
+	if (!t->refused && (ks[1] != vs[1] || qs[1] % ks[1] || qs[3] != ks[3] || past != a->past))
 		refuse(t, "the shapes of Q, K, V, the bias or the past do not fit");
 	a->batch = qs[0];
 	a->heads = qs[1];
@@ -325,9 +339,8 @@ void multi_head_attention_op(struct lowering *t)
 		return;
 	part[1] = with_past(t, 6, part[1], dims[1], 1, &a.past);
 	part[2] = with_past(t, 7, part[2], dims[2], 2, &past);
-	if ((has_in(t, 3) && shape_count(shape_in(t, 3)) != at) || a.past != past ||
-	    dims[0][0] != dims[1][0] || dims[0][0] != dims[2][0] || dims[0][3] != dims[1][3] ||
-	    dims[1][2] != dims[2][2])
+	check_sizes(t, dims[0], dims[1], dims[2]);
+	if ((has_in(t, 3) && shape_count(shape_in(t, 3)) != at) || a.past != past || dims[0][3] != dims[1][3])
 		refuse(t, "the shapes of Q, K, V, the bias or the past do not fit");
 	a = (struct attention){ .batch = dims[0][0], .heads = dims[0][1], .groups = dims[0][1],
 				.rows = dims[0][2], .past = past, .columns = dims[1][2],
