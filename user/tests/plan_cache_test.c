@@ -817,7 +817,7 @@ static void test_no_data(void **state)
 
 /*
  * Loads a plan in which the output of a step is next to the step's input, because a CONCATENATION
- * joins both in memory: the output follows the input, or the reverse.
+ * joins both in memory. The output follows the input, or the input follows the output.
  */
 static void test_adjacent(void **state)
 {

@@ -199,7 +199,7 @@ static void fast_branching(struct nn_device_info *info)
 
 /*
  * The cost of an IF is its own cost and the mean cost of its branches. The CPU executes an IF with an
- * operand of unknown size, whatever the costs.
+ * operand of unknown size, even if the device costs less.
  */
 static void test_costs_of_branches(void **state)
 {
@@ -766,8 +766,8 @@ static ANeuralNetworksModel *mixed_model(uint32_t rows)
 }
 
 /*
- * The log says how many operations only the CPU can compute, in whatever order the devices are named,
- * unless the CPU is the only device.
+ * The log says how many operations only the CPU can compute, unless the CPU is the only device. The
+ * order in which the devices are named makes no difference.
  */
 static void test_says_refused(void **state)
 {
