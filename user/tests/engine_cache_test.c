@@ -134,6 +134,118 @@ static void test_hashes_of_a_token(void **state)
 	assert_false(knows(index, 1, 1, 1));
 	assert_true(knows(index, 1, 1, 2));
 	assert_true(knows(index, 1, 1, 100));
+	/* The index forgets the answers to earlier queries, because stores may remove hashes. */
+	for (uint32_t i = 0; i < CACHE_INDEX_PER_TOKEN; i++)
+		store(index, 1, 1, 200 + i);
+	assert_false(knows(index, 1, 1, 2));
+	cache_index_close(index);
+}
+
+/* A hash that was stored again after a query is the most recently used one. */
+static void test_stored_again(void **state)
+{
+	struct cache_index *index = open_index(VERSION);
+
+	(void)state;
+	for (uint32_t i = 0; i < CACHE_INDEX_PER_TOKEN; i++)
+		store(index, 1, 1, i);
+	assert_true(knows(index, 1, 1, 0));
+	for (uint32_t i = 1; i <= CACHE_INDEX_PER_TOKEN; i++)
+		store(index, 1, 1, i % CACHE_INDEX_PER_TOKEN);
+	cache_index_close(index);
+	index = open_index(VERSION);
+	store(index, 1, 1, 100);
+	assert_true(knows(index, 1, 1, 0));
+	assert_false(knows(index, 1, 1, 1));
+	cache_index_close(index);
+}
+
+/* Queries find more hashes at once than the index remembers. */
+static void test_many_queries(void **state)
+{
+	struct cache_index *index = open_index(VERSION);
+
+	(void)state;
+	assert_true(cache_index_begin(index));
+	for (uint32_t i = 0; i < 200; i++)
+		store(index, UINT32_MAX, i, i);
+	assert_true(cache_index_commit(index));
+	for (uint32_t i = 0; i < 400; i++)
+		assert_true(knows(index, UINT32_MAX, i % 200, i % 200));
+	assert_false(knows(index, UINT32_MAX, 0, 1));
+	cache_index_close(index);
+}
+
+static int refuse_commit(void *data)
+{
+	(void)data;
+	return 1;
+}
+
+/* A hash whose transaction was rolled back is not known, even if a query has found the hash before. */
+static void test_rolled_back(void **state)
+{
+	struct cache_index *index = open_index(VERSION);
+
+	(void)state;
+	assert_true(cache_index_begin(index));
+	store(index, 1, 1, 1);
+	assert_true(knows(index, 1, 1, 1));
+	sqlite3_commit_hook(cache_index_db(index), refuse_commit, NULL);
+	assert_false(cache_index_commit(index));
+	sqlite3_commit_hook(cache_index_db(index), NULL, NULL);
+	assert_false(knows(index, 1, 1, 1));
+	store(index, 1, 1, 1);
+	assert_true(knows(index, 1, 1, 1));
+	cache_index_close(index);
+}
+
+/* Returns the number of hashes that a user has, or all users have if `uid` is negative. */
+static int count_hashes(struct cache_index *index, int uid)
+{
+	sqlite3_stmt *s;
+	int count;
+
+	assert_int_equal(sqlite3_prepare_v2(cache_index_db(index), "SELECT count(*) FROM hash WHERE ?1 < 0 "
+					    "OR uid = ?1", -1, &s, NULL), SQLITE_OK);
+	sqlite3_bind_int(s, 1, uid);
+	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+	count = sqlite3_column_int(s, 0);
+	sqlite3_finalize(s);
+	return count;
+}
+
+/*
+ * If all users together have too many hashes, the least recently used hash of any user is removed,
+ * and counts no longer for its user. The first hash of user 0 was used before all others, and the
+ * other hashes of user 0 after all others.
+ */
+static void test_hashes_of_all(void **state)
+{
+	enum { USERS = CACHE_INDEX_ALL / CACHE_INDEX_PER_USER };
+	struct cache_index *index = open_index(VERSION);
+	char text[512];
+
+	(void)state;
+	snprintf(text, sizeof(text), "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT %d) "
+		 "INSERT INTO hash SELECT i %% %d, CAST(printf('%%032d', i) AS BLOB), "
+		 "CAST(printf('%%032d', i) AS BLOB), CASE WHEN i %% %d OR i = %d THEN i ELSE 100000 + i END "
+		 "FROM n", CACHE_INDEX_ALL - 1, USERS, USERS, USERS);
+	assert_int_equal(sqlite3_exec(cache_index_db(index), text, NULL, NULL, NULL), SQLITE_OK);
+	snprintf(text, sizeof(text), "UPDATE hash SET used = 0 WHERE uid = 0 AND used = %d", USERS);
+	assert_int_equal(sqlite3_exec(cache_index_db(index), text, NULL, NULL, NULL), SQLITE_OK);
+	cache_index_close(index);
+	index = open_index(VERSION);
+	assert_int_equal(count_hashes(index, 0), CACHE_INDEX_PER_USER - 1);
+	store(index, 0, 1, 1);
+	assert_int_equal(count_hashes(index, -1), CACHE_INDEX_ALL);
+	store(index, 1000, 1, 1);
+	assert_int_equal(count_hashes(index, -1), CACHE_INDEX_ALL);
+	assert_int_equal(count_hashes(index, 0), CACHE_INDEX_PER_USER - 1);
+	store(index, 0, 2, 2);
+	assert_int_equal(count_hashes(index, -1), CACHE_INDEX_ALL);
+	assert_int_equal(count_hashes(index, 0), CACHE_INDEX_PER_USER);
+	assert_int_equal(count_hashes(index, 1), CACHE_INDEX_PER_USER - 1);
 	cache_index_close(index);
 }
 
@@ -1210,6 +1322,10 @@ int main(int argc, char **argv)
 		INDEX(hashes_of_a_token),
 		INDEX(uses_in_a_batch),
 		INDEX(hashes_of_a_user),
+		INDEX(stored_again),
+		INDEX(many_queries),
+		INDEX(rolled_back),
+		INDEX(hashes_of_all),
 		INDEX(count_is_interrupted),
 		INDEX(removed_hashes),
 		INDEX(cleared_by_another),
