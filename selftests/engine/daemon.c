@@ -66,9 +66,11 @@ static int ask(int fd)
 	return error ? error : status == NNACCEL_STATUS_NONE ? 0 : EIO;
 }
 
+/* A worker without a session may have /dev/null in place of the session's file. */
 static bool is_serving_worker(const char *pid)
 {
-	char path[300], comm[32] = "";
+	static const char session[] = "anon_inode:";
+	char path[300], comm[32] = "", file[sizeof(session)] = "";
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
@@ -79,7 +81,8 @@ static bool is_serving_worker(const char *pid)
 		comm[0] = '\0';
 	close(fd);
 	snprintf(path, sizeof(path), "/proc/%s/fd/%d", pid, SESSION_FD);
-	return !strcmp(comm, WORKER) && !faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW);
+	return !strcmp(comm, WORKER) && readlink(path, file, sizeof(file) - 1) > 0 &&
+	       !strcmp(file, session);
 }
 
 /* Lists the process ids of the workers that have a session. */
