@@ -112,24 +112,12 @@ static enum nn_status time_of(struct sample *s, struct prepared *prepared, const
 	return status;
 }
 
-static enum nn_status gpu_time(struct gpu *gpu, struct sample *s, uint64_t *ns,
-			       struct nn_error *err)
-{
-	struct prepared *prepared = NULL;
-	enum nn_status status = prepared_create(gpu, &s->model, &prepared, err);
-
-	if (status)
-		return status;
-	status = time_of(s, prepared, NULL, ns, err);
-	prepared_release(prepared);
-	return status;
-}
-
 static enum nn_status measure(struct gpu *gpu, struct sample *s, int32_t type, float *ratio,
 			      struct nn_error *err)
 {
 	const struct nn_plan_options options = { .preference = 1 };
 	uint64_t gpu_ns = 0, cpu_ns = 0;
+	struct prepared *prepared = NULL;
 	struct nn_plan *plan = NULL;
 	enum nn_status status;
 
@@ -138,7 +126,11 @@ static enum nn_status measure(struct gpu *gpu, struct sample *s, int32_t type, f
 	if (!status)
 		status = time_of(s, NULL, plan, &cpu_ns, err);
 	if (!status)
-		status = gpu_time(gpu, s, &gpu_ns, err);
+		status = prepared_create(gpu, &s->model, &prepared, err);
+	if (!status) {
+		status = time_of(s, prepared, NULL, &gpu_ns, err);
+		prepared_release(prepared);
+	}
 	nn_plan_free(plan);
 	*ratio = (float)gpu_ns / (float)(cpu_ns + 1);
 	return status;
@@ -195,19 +187,5 @@ enum nn_status capabilities_get(struct gpu *gpu, const char *folder,
 	free(s);
 	if (!status && folder)
 		write_figures(path, c);
-	return status;
-}
-
-enum nn_status capabilities_warm_up(struct gpu *gpu, struct nn_error *err)
-{
-	struct sample *s = calloc(1, sizeof(*s));
-	enum nn_status status;
-	uint64_t ns;
-
-	if (!s)
-		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
-	make(s, NN_TENSOR_FLOAT32);
-	status = gpu_time(gpu, s, &ns, err);
-	free(s);
 	return status;
 }

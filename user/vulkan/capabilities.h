@@ -23,10 +23,4 @@ struct capabilities {
 enum nn_status capabilities_get(struct gpu *gpu, const char *folder,
 				struct capabilities *capabilities, struct nn_error *err);
 
-/*
- * Executes a convolution on the GPU, so that the driver makes the system calls that it makes only
- * once, such as those at the start of its compiler.
- */
-enum nn_status capabilities_warm_up(struct gpu *gpu, struct nn_error *err);
-
 #endif /* NN_VULKAN_CAPABILITIES_H */
