@@ -67,6 +67,24 @@ static void release(struct ort_ep_factory *factory, struct ort_ep *ep)
 	factory->ReleaseEp((OrtEpFactory *)factory, (OrtEp *)ep);
 }
 
+/* Compiles the part `graph` of the fused node `node`. */
+static struct ort_node_compute_info *compile_part(struct ort_ep *ep, const struct OrtGraph *graph,
+						  const struct OrtNode *node)
+{
+	OrtNodeComputeInfo *info;
+	OrtNode *none_made;
+
+	assert_null(ep->Compile((OrtEp *)ep, &graph, &node, 1, &info, &none_made));
+	return (struct ort_node_compute_info *)info;
+}
+
+static void release_part(struct ort_ep *ep, struct ort_node_compute_info *info)
+{
+	OrtNodeComputeInfo *infos[] = { (OrtNodeComputeInfo *)info };
+
+	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+}
+
 static void test_devices(void **unused)
 {
 	struct ort_ep_factory *factory = load();
@@ -705,19 +723,16 @@ static void test_runs(void **unused)
 {
 	struct ort_ep_factory *factory = load();
 	struct ort_ep *ep = provider(factory, "ep.nn.max_shapes", "1");
-	const struct OrtGraph *graphs[] = { &part };
-	const struct OrtNode *nodes[] = { &fused };
 	struct OrtKernelContext context = { .in = { NULL } };
 	float data[] = { 1, 2, 3, 4 }, expected[] = { 7, 0, 0, 15, 0, 0 };
 	struct OrtValue value = { { ONNX_FLOAT, 2, { 2, 2 } }, data, sizeof(data) };
-	OrtNodeComputeInfo *infos[1];
-	OrtNode *none_made[1];
+	struct ort_node_compute_info *info;
 
 	(void)unused;
-	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	info = compile_part(ep, &part, &fused);
 	for (int rows = 2; rows > 0; rows--) {
 		value.info.dims[0] = rows;
-		run((struct ort_node_compute_info *)infos[0], &value, &context);
+		run(info, &value, &context);
 		assert_null(last);
 		assert_int_equal(context.out[0].info.dims[0], rows);
 		expected[0] = 7;
@@ -732,21 +747,21 @@ static void test_runs(void **unused)
 	}
 	/* A run refuses an input value of a wrong type or shape; the next run succeeds. */
 	value.info.type = ONNX_DOUBLE;
-	run((struct ort_node_compute_info *)infos[0], &value, &context);
+	run(info, &value, &context);
 	assert_non_null(strstr(last->text, "input 0"));
 	value.info.type = ONNX_FLOAT;
 	value.info.dims[1] = 3;
-	run((struct ort_node_compute_info *)infos[0], &value, &context);
+	run(info, &value, &context);
 	assert_non_null(strstr(last->text, "MatMul"));
 	value.info.dims[0] = (int64_t)1 << 40;
 	value.info.dims[1] = 2;
-	run((struct ort_node_compute_info *)infos[0], &value, &context);
+	run(info, &value, &context);
 	assert_non_null(last);
 	value.info.dims[0] = 1;
-	run((struct ort_node_compute_info *)infos[0], &value, &context);
+	run(info, &value, &context);
 	assert_null(last);
 	free(context.out[0].data);
-	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release_part(ep, info);
 	release(factory, ep);
 	unload(factory);
 }
@@ -777,20 +792,17 @@ static void test_runs_of_runtime(void **unused)
 {
 	struct ort_ep_factory *factory = load();
 	struct ort_ep *ep = asked_ep = provider(factory, NULL, NULL);
-	const struct OrtGraph *graphs[] = { &part };
-	const struct OrtNode *nodes[] = { &fused };
 	struct OrtKernelContext context = { .in = { NULL } };
 	float data[] = { 1, 2, 3 }, expected[] = { 8, 9 };
 	struct OrtValue value = { { ONNX_FLOAT, 2, { 1, 3 } }, data, sizeof(data) };
-	OrtNodeComputeInfo *infos[1];
-	OrtNode *none_made[1];
+	struct ort_node_compute_info *info;
 
 	(void)unused;
-	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	info = compile_part(ep, &part, &fused);
 	played_session = as_session;
 	while_in_making = ask_while_in_making;
 	for (int i = 0; i < 2; i++) {
-		run((struct ort_node_compute_info *)infos[0], &value, &context);
+		run(info, &value, &context);
 		assert_null(last);
 		assert_string_equal(played_ports, "x > y ");
 		assert_string_equal(played_settings, "nnaccel: level 4, severity 4, optimisation 0, threads 1");
@@ -800,14 +812,14 @@ static void test_runs_of_runtime(void **unused)
 	}
 	/* If the session fails, too, the error is the error of the translation. */
 	value.info.dims[1] = 4;
-	run((struct ort_node_compute_info *)infos[0], &value, &context);
+	run(info, &value, &context);
 	assert_non_null(strstr(last->text, "MatMul"));
 	value.info.dims[1] = 2;
-	run((struct ort_node_compute_info *)infos[0], &value, &context);
+	run(info, &value, &context);
 	assert_null(last);
 	played_session = NULL;
 	free(context.out[0].data);
-	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release_part(ep, info);
 	assert_int_equal(played_sessions, 0);
 	release(factory, ep);
 	unload(factory);
@@ -921,22 +933,19 @@ static void test_model_for_runtime(void **unused)
 					      .in_count = 3, .out_count = 3 };
 	struct ort_ep_factory *factory = load();
 	struct ort_ep *ep = asked_ep = provider(factory, NULL, NULL);
-	const struct OrtGraph *graphs[] = { &graph };
-	const struct OrtNode *nodes[] = { &whole };
 	struct OrtKernelContext context = { .in = { NULL } };
 	struct OrtValue first = { { ONNX_FLOAT, 1, { 2 } }, (void *)reals, sizeof(reals) };
 	struct OrtValue second = { { ONNX_INT64, 0, { 0 } }, (void *)numbers, sizeof(numbers[0]) };
-	OrtNodeComputeInfo *infos[1];
-	OrtNode *none_made[1];
+	struct ort_node_compute_info *info;
 	char text[4096];
 
 	(void)unused;
 	assert_int_equal(strlen(LONG_NAME), 127);
-	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	info = compile_part(ep, &graph, &whole);
 	played_session = copy_inputs;
 	while_in_making = ask_while_in_making;
 	context.in[2] = &second;
-	run((struct ort_node_compute_info *)infos[0], &first, &context);
+	run(info, &first, &context);
 	assert_null(last);
 	assert_string_equal(played_ports, "a_name_of b > c d ");
 	assert_int_equal(context.out[0].info.rank, 0);
@@ -957,7 +966,7 @@ static void test_model_for_runtime(void **unused)
 	played_session = NULL;
 	free(context.out[0].data);
 	free(context.out[2].data);
-	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release_part(ep, info);
 	assert_int_equal(played_sessions, 0);
 	release(factory, ep);
 	unload(factory);
@@ -985,8 +994,6 @@ static void test_calls(void **unused)
 		  NNAPI_SET(1, 1, 100) "cache /tmp/nnaccel-no-such, " NNAPI_IN_BURST },
 	};
 	struct ort_ep_factory *factory = load();
-	const struct OrtGraph *graphs[] = { &part };
-	const struct OrtNode *nodes[] = { &fused };
 	float data[] = { 1, 2 };
 	const struct OrtValue value = { { ONNX_FLOAT, 2, { 1, 2 } }, data, sizeof(data) };
 
@@ -994,19 +1001,18 @@ static void test_calls(void **unused)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ort_ep *ep = provider(factory, cases[i].key, cases[i].value);
 		struct OrtKernelContext context = { .in = { NULL } };
-		OrtNodeComputeInfo *infos[1];
-		OrtNode *none_made[1];
+		struct ort_node_compute_info *info;
 
 		assert_non_null(ep);
 		nnapi_calls[0] = '\0';
-		assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+		info = compile_part(ep, &part, &fused);
 		for (int k = 0; k < 2; k++) {
-			run((struct ort_node_compute_info *)infos[0], &value, &context);
+			run(info, &value, &context);
 			assert_null(last);
 		}
 		assert_string_equal(nnapi_calls, cases[i].calls);
 		free(context.out[0].data);
-		ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+		release_part(ep, info);
 		release(factory, ep);
 	}
 	unload(factory);
@@ -1024,17 +1030,14 @@ static void test_failures(void **unused)
 	};
 	struct ort_ep_factory *factory = load();
 	struct ort_ep *ep = provider(factory, NULL, NULL);
-	const struct OrtGraph *graphs[] = { &part };
-	const struct OrtNode *nodes[] = { &fused };
 	struct OrtKernelContext context = { .in = { NULL } };
 	float data[] = { 1, 2 };
 	const struct OrtValue value = { { ONNX_FLOAT, 2, { 1, 2 } }, data, sizeof(data) };
-	OrtNodeComputeInfo *infos[1];
-	OrtNode *none_made[1];
+	struct ort_node_compute_info *info;
 
 	(void)unused;
-	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
-	run((struct ort_node_compute_info *)infos[0], &value, &context);
+	info = compile_part(ep, &part, &fused);
+	run(info, &value, &context);
 	assert_null(last);
 	for (int result = 1; result <= ANEURALNETWORKS_DEAD_OBJECT + 1; result++) {
 		bool is_tried = false;
@@ -1045,7 +1048,7 @@ static void test_failures(void **unused)
 			nnapi_failing.times = times;
 			nnapi_failing.result = result;
 			nnapi_calls[0] = '\0';
-			run((struct ort_node_compute_info *)infos[0], &value, &context);
+			run(info, &value, &context);
 			assert_int_equal(!last, is_tried && times == 1);
 			if (last)
 				assert_non_null(strstr(last->text, result > ANEURALNETWORKS_DEAD_OBJECT ?
@@ -1056,11 +1059,11 @@ static void test_failures(void **unused)
 		}
 		nnapi_failing.times = 0;
 	}
-	run((struct ort_node_compute_info *)infos[0], &value, &context);
+	run(info, &value, &context);
 	assert_null(last);
 	assert_true(((float *)context.out[0].data)[0] == 7);
 	free(context.out[0].data);
-	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release_part(ep, info);
 	release(factory, ep);
 	unload(factory);
 }
@@ -1147,8 +1150,6 @@ static void test_cpu_takes_over(void **unused)
 		{ "1", 1, 2, 0, true }, { "1", 2, 2, 1, false },
 	};
 	struct ort_ep_factory *factory = load();
-	const struct OrtGraph *graphs[] = { &part };
-	const struct OrtNode *nodes[] = { &fused };
 	float data[] = { 1, 2 };
 	const struct OrtValue value = { { ONNX_FLOAT, 2, { 1, 2 } }, data, sizeof(data) };
 
@@ -1158,26 +1159,25 @@ static void test_cpu_takes_over(void **unused)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ort_ep *ep = provider(factory, "ep.nn.disallow_cpu", cases[i].disallow_cpu);
 		struct OrtKernelContext context = { .in = { NULL } };
-		OrtNodeComputeInfo *infos[1];
-		OrtNode *none_made[1];
+		struct ort_node_compute_info *info;
 
 		assert_non_null(ep);
-		assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+		info = compile_part(ep, &part, &fused);
 		nnapi_failing.times = cases[i].failing;
 		nnapi_failing.result = ANEURALNETWORKS_DEAD_OBJECT;
 		nnapi_calls[0] = '\0';
-		run((struct ort_node_compute_info *)infos[0], &value, &context);
+		run(info, &value, &context);
 		assert_int_equal(!last, cases[i].is_good);
 		assert_int_equal(count_text(nnapi_calls, "run"), cases[i].runs);
 		assert_int_equal(count_text(nnapi_calls, "for 1, "), cases[i].runs);
 		nnapi_failing.times = 0;
 		nnapi_calls[0] = '\0';
-		run((struct ort_node_compute_info *)infos[0], &value, &context);
+		run(info, &value, &context);
 		assert_null(last);
 		assert_true(((float *)context.out[0].data)[0] == 7);
 		assert_int_equal(count_text(nnapi_calls, "for 1, "), cases[i].later);
 		free(context.out[0].data);
-		ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+		release_part(ep, info);
 		release(factory, ep);
 	}
 	played_type = 0;
@@ -1207,25 +1207,22 @@ static void test_device_comes_back(void **unused)
 	};
 	struct ort_ep_factory *factory = load();
 	struct ort_ep *ep = provider(factory, NULL, NULL);
-	const struct OrtGraph *graphs[] = { &part };
-	const struct OrtNode *nodes[] = { &fused };
 	struct OrtKernelContext context = { .in = { NULL } };
 	float data[] = { 1, 2 };
 	const struct OrtValue value = { { ONNX_FLOAT, 2, { 1, 2 } }, data, sizeof(data) };
-	OrtNodeComputeInfo *infos[1];
-	OrtNode *none_made[1];
+	struct ort_node_compute_info *info;
 
 	(void)unused;
 	played_type = ANEURALNETWORKS_DEVICE_ACCELERATOR;
 	played_ns = 1000000000;
 	nna_log_set(NULL, NULL, NNA_LOG_NONE);
-	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	info = compile_part(ep, &part, &fused);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		played_ns += steps[i].ms * UINT64_C(1000000);
 		nnapi_failing.times = steps[i].failing;
 		nnapi_failing.result = ANEURALNETWORKS_DEAD_OBJECT;
 		nnapi_calls[0] = '\0';
-		run((struct ort_node_compute_info *)infos[0], &value, &context);
+		run(info, &value, &context);
 		if (last || ((float *)context.out[0].data)[0] != 7 ||
 		    count_text(nnapi_calls, "for 1, ") != steps[i].compiled)
 			fail_msg("step %zu: %s: %s", i, last ? last->text : "no error", nnapi_calls);
@@ -1235,7 +1232,7 @@ static void test_device_comes_back(void **unused)
 	played_type = 0;
 	played_ns = 0;
 	free(context.out[0].data);
-	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release_part(ep, info);
 	release(factory, ep);
 	unload(factory);
 }
@@ -1250,25 +1247,22 @@ static void test_ranks(void **unused)
 	const struct OrtGraph graph = { { &node }, { &in }, { &out }, 1, 1, 1 };
 	struct ort_ep_factory *factory = load();
 	struct ort_ep *ep = provider(factory, NULL, NULL);
-	const struct OrtGraph *graphs[] = { &graph };
-	const struct OrtNode *nodes[] = { &fused };
 	struct OrtKernelContext context = { .in = { NULL } };
 	float data[] = { -1, 2 };
 	struct OrtValue value = { { ONNX_FLOAT, 8, { 1, 1, 1, 1, 1, 1, 1, 2 } }, data, sizeof(data) };
-	OrtNodeComputeInfo *infos[1];
-	OrtNode *none_made[1];
+	struct ort_node_compute_info *info;
 
 	(void)unused;
-	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
-	run((struct ort_node_compute_info *)infos[0], &value, &context);
+	info = compile_part(ep, &graph, &fused);
+	run(info, &value, &context);
 	assert_null(last);
 	assert_int_equal(context.out[0].info.rank, 8);
 	assert_true(((float *)context.out[0].data)[0] == 0 && ((float *)context.out[0].data)[1] == 2);
 	value.info = (struct OrtTensorTypeAndShapeInfo){ ONNX_FLOAT, 9, { 1, 1, 1, 1, 1, 1, 1, 2, 1 } };
-	run((struct ort_node_compute_info *)infos[0], &value, &context);
+	run(info, &value, &context);
 	assert_non_null(strstr(last->text, "input 0"));
 	free(context.out[0].data);
-	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release_part(ep, info);
 	release(factory, ep);
 	unload(factory);
 }
@@ -1286,34 +1280,43 @@ static void test_eight_axes(void **unused)
 					      .in_count = 2, .out_count = 1 };
 	struct ort_ep_factory *factory = load();
 	struct ort_ep *ep = provider(factory, NULL, NULL);
-	const struct OrtGraph *graphs[] = { &graph };
-	const struct OrtNode *nodes[] = { &whole };
 	struct OrtKernelContext context = { .in = { NULL } };
 	float data[] = { 1, 2, 4 };
 	int64_t all[] = { 7, 6, 5, 4, 3, 2, 1, 0 };
 	struct OrtValue value = { { ONNX_FLOAT, 8, { 1, 1, 1, 1, 1, 1, 1, 3 } }, data, sizeof(data) };
 	struct OrtValue list = { { ONNX_INT64, 1, { 8 } }, all, sizeof(all) };
-	OrtNodeComputeInfo *infos[1];
-	OrtNode *none_made[1];
+	struct ort_node_compute_info *info;
 
 	(void)unused;
-	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	info = compile_part(ep, &graph, &whole);
 	context.in[1] = &list;
-	run((struct ort_node_compute_info *)infos[0], &value, &context);
+	run(info, &value, &context);
 	assert_null(last);
 	assert_true(*(float *)context.out[0].data == 7);
 	free(context.out[0].data);
-	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release_part(ep, info);
 	release(factory, ep);
 	unload(factory);
 }
 
+struct door {
+	atomic_bool shut, reached;
+};
+
+static void pass(struct door *door)
+{
+	if (door->shut)
+		door->reached = true;
+	while (door->shut)
+		sched_yield();
+}
+
 /*
- * While gate.shut is set, compilations wait. The next gate.times compilations fail with
+ * Compilations wait while the door is shut. The next gate.times compilations fail with
  * gate.result.
  */
 static struct {
-	atomic_bool shut, reached;
+	struct door door;
 	int times, result;
 	const ANeuralNetworksCompilation *failed;	/* last compilation that failed with gate.result */
 	int freed;		/* how often the compilation `failed` was freed */
@@ -1325,10 +1328,7 @@ int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
 
 	if (!finish)
 		*(void **)&finish = dlsym(RTLD_NEXT, __func__);
-	if (gate.shut)
-		gate.reached = true;
-	while (gate.shut)
-		sched_yield();
+	pass(&gate.door);
 	if (!gate.times)
 		return finish(compilation);
 	gate.times--;
@@ -1376,8 +1376,6 @@ static void test_no_pause(void **unused)
 		{ ANEURALNETWORKS_BAD_DATA, 0, 2, 2, true },
 	};
 	struct ort_ep_factory *factory = load();
-	const struct OrtGraph *graphs[] = { &part };
-	const struct OrtNode *nodes[] = { &fused };
 	float data[] = { 1, 2 };
 	const struct OrtValue value = { { ONNX_FLOAT, 2, { 1, 2 } }, data, sizeof(data) };
 
@@ -1388,10 +1386,9 @@ static void test_no_pause(void **unused)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ort_ep *ep = provider(factory, NULL, NULL);
 		struct OrtKernelContext context = { .in = { NULL } };
-		OrtNodeComputeInfo *infos[1];
-		OrtNode *none_made[1];
+		struct ort_node_compute_info *info;
 
-		assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+		info = compile_part(ep, &part, &fused);
 		nnapi_failing.result = gate.result = cases[i].result;
 		nnapi_failing.times = cases[i].runs;
 		gate.times = cases[i].compilations;
@@ -1402,14 +1399,14 @@ static void test_no_pause(void **unused)
 
 			if (k == 2)
 				played_ns += UINT64_C(60000000000);
-			run((struct ort_node_compute_info *)infos[0], &value, &context);
+			run(info, &value, &context);
 			if (!last != !fails || (k && count_text(nnapi_calls, "for 1, ") != compiled))
 				fail_msg("case %zu, run %d: %s: %s", i, k, last ? last->text : "good", nnapi_calls);
 			if (fails && cases[i].compilations)
 				assert_non_null(strstr(last->text, "BAD_DATA: ANeuralNetworksCompilation_finish: told to fail"));
 		}
 		free(context.out[0].data);
-		ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+		release_part(ep, info);
 		release(factory, ep);
 	}
 	nna_log_set(NULL, NULL, NNA_LOG_ERROR);
@@ -1515,19 +1512,16 @@ static void test_numbers_that_do_not_fit(void **unused)
 	};
 	struct ort_ep_factory *factory = load();
 	struct ort_ep *ep = provider(factory, NULL, NULL);
-	const struct OrtGraph *graphs[] = { &graph };
-	const struct OrtNode *nodes[] = { &whole };
 	struct OrtKernelContext context = { .in = { NULL } };
-	OrtNodeComputeInfo *infos[1];
-	OrtNode *none_made[1];
+	struct ort_node_compute_info *info;
 
 	(void)unused;
-	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	info = compile_part(ep, &graph, &whole);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct OrtValue value = { { ONNX_INT64, 2, { 1, 2 } }, (void *)cases[i].data,
 						sizeof(cases[i].data) };
 
-		run((struct ort_node_compute_info *)infos[0], &value, &context);
+		run(info, &value, &context);
 		assert_int_equal(!last, !cases[i].message);
 		if (last)
 			assert_non_null(strstr(last->text, cases[i].message));
@@ -1535,7 +1529,7 @@ static void test_numbers_that_do_not_fit(void **unused)
 			assert_memory_equal(context.out[0].data, cases[i].data, sizeof(cases[i].data));
 	}
 	free(context.out[0].data);
-	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release_part(ep, info);
 	release(factory, ep);
 	unload(factory);
 }
@@ -1554,25 +1548,22 @@ static void test_usual_shapes(void **unused)
 	static float data[18];
 	struct ort_ep_factory *factory = load();
 	struct ort_ep *ep = provider(factory, NULL, NULL);
-	const struct OrtGraph *graphs[] = { &part };
-	const struct OrtNode *nodes[] = { &fused };
 	struct OrtKernelContext context = { .in = { NULL } };
-	OrtNodeComputeInfo *infos[1];
-	OrtNode *none_made[1];
+	struct ort_node_compute_info *info;
 
 	(void)unused;
-	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	info = compile_part(ep, &part, &fused);
 	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
 		const struct OrtValue value = { { ONNX_FLOAT, 2, { runs[i].rows, 2 } }, data,
 						(size_t)runs[i].rows * 8 };
 
 		nnapi_calls[0] = '\0';
-		run((struct ort_node_compute_info *)infos[0], &value, &context);
+		run(info, &value, &context);
 		assert_null(last);
 		assert_int_equal(!!strstr(nnapi_calls, "for 1"), runs[i].is_compiled);
 	}
 	free(context.out[0].data);
-	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release_part(ep, info);
 	release(factory, ep);
 	unload(factory);
 }
@@ -1597,25 +1588,22 @@ static void test_compilation_fails(void **unused)
 {
 	struct ort_ep_factory *factory = load();
 	struct ort_ep *ep = provider(factory, NULL, NULL);
-	const struct OrtGraph *graphs[] = { &part };
-	const struct OrtNode *nodes[] = { &fused };
-	OrtNodeComputeInfo *infos[1];
-	OrtNode *none_made[1];
+	struct ort_node_compute_info *info;
 	OrtStatus *status;
 
 	(void)unused;
-	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	info = compile_part(ep, &part, &fused);
 	gate.result = ANEURALNETWORKS_OP_FAILED;
 	gate.times = 2;
 	for (int i = 0; i < 2; i++) {
-		status = run_rows((struct ort_node_compute_info *)infos[0], 2);
+		status = run_rows(info, 2);
 		assert_non_null(status);
 		assert_string_equal(status->text, "nnaccel: cannot compile 2 operations: OP_FAILED");
 		assert_int_equal(gate.freed, 1);
 		release_status(status);
 	}
-	assert_null(run_rows((struct ort_node_compute_info *)infos[0], 2));
-	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	assert_null(run_rows(info, 2));
+	release_part(ep, info);
 	release(factory, ep);
 	unload(factory);
 }
@@ -1625,48 +1613,49 @@ static void *run_three_rows(void *info)
 	return run_rows(info, 3);
 }
 
-/* A run with a shape that is already compiled does not wait while another shape is compiled. */
-static void test_run_while_compiling(void **unused)
+/* Runs two rows while two other runs of other shapes wait at the door. */
+static void run_beside(struct ort_node_compute_info *info, void *(*run_other)(void *info),
+		       struct door *door)
 {
-	struct ort_ep_factory *factory = load();
-	struct ort_ep *ep = provider(factory, NULL, NULL);
-	const struct OrtGraph *graphs[] = { &part };
-	const struct OrtNode *nodes[] = { &fused };
-	OrtNodeComputeInfo *infos[1];
-	OrtNode *none_made[1];
 	pthread_t others[2];
 	void *status;
 
-	(void)unused;
-	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
-	assert_null(run_rows((struct ort_node_compute_info *)infos[0], 2));
 	alarm(60);
-	gate.shut = true;
+	door->shut = true;
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&others[i], NULL, run_three_rows, infos[0]), 0);
-	while (!gate.reached)
+		assert_int_equal(pthread_create(&others[i], NULL, run_other, info), 0);
+	while (!door->reached)
 		sched_yield();
-	assert_null(run_rows((struct ort_node_compute_info *)infos[0], 2));
-	gate.shut = false;
+	assert_null(run_rows(info, 2));
+	door->shut = false;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(pthread_join(others[i], &status), 0);
 		assert_null(status);
 	}
 	alarm(0);
-	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+}
+
+/* A run with a shape that is already compiled does not wait while another shape is compiled. */
+static void test_run_while_compiling(void **unused)
+{
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = provider(factory, NULL, NULL);
+	struct ort_node_compute_info *info;
+
+	(void)unused;
+	info = compile_part(ep, &part, &fused);
+	assert_null(run_rows(info, 2));
+	run_beside(info, run_three_rows, &gate.door);
+	release_part(ep, info);
 	release(factory, ep);
 	unload(factory);
 }
 
-static struct {
-	atomic_bool shut, reached;
-} making;
+static struct door making;
 
 static void wait_while_in_making(void)
 {
-	making.reached = true;
-	while (making.shut)
-		sched_yield();
+	pass(&making);
 }
 
 static void *run_other_columns(void *info)
@@ -1689,33 +1678,16 @@ static void test_run_while_in_making(void **unused)
 {
 	struct ort_ep_factory *factory = load();
 	struct ort_ep *ep = provider(factory, NULL, NULL);
-	const struct OrtGraph *graphs[] = { &part };
-	const struct OrtNode *nodes[] = { &fused };
-	OrtNodeComputeInfo *infos[1];
-	OrtNode *none_made[1];
-	pthread_t others[2];
-	void *status;
+	struct ort_node_compute_info *info;
 
 	(void)unused;
-	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	info = compile_part(ep, &part, &fused);
 	played_session = as_session;
 	while_in_making = wait_while_in_making;
-	alarm(60);
-	making.shut = true;
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&others[i], NULL, run_other_columns, infos[0]), 0);
-	while (!making.reached)
-		sched_yield();
-	assert_null(run_rows((struct ort_node_compute_info *)infos[0], 2));
-	making.shut = false;
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(pthread_join(others[i], &status), 0);
-		assert_null(status);
-	}
-	alarm(0);
+	run_beside(info, run_other_columns, &making);
 	assert_int_equal(played_sessions, 2);	/* a session and its environment */
 	played_session = NULL;
-	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release_part(ep, info);
 	assert_int_equal(played_sessions, 0);
 	release(factory, ep);
 	unload(factory);
@@ -1748,28 +1720,25 @@ static void test_refused_once(void **unused)
 	static float data[11];
 	struct ort_ep_factory *factory = load();
 	struct ort_ep *ep = provider(factory, NULL, NULL);
-	const struct OrtGraph *graphs[] = { &part };
-	const struct OrtNode *nodes[] = { &fused };
 	struct OrtKernelContext context = { .in = { NULL } };
-	OrtNodeComputeInfo *infos[1];
-	OrtNode *none_made[1];
+	struct ort_node_compute_info *info;
 
 	(void)unused;
-	assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+	info = compile_part(ep, &part, &fused);
 	played_tries = 0;
 	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
 		const struct OrtValue value = { { ONNX_FLOAT, 2, { 1, runs[i].columns } }, data,
 						(size_t)runs[i].columns * 4 };
 
 		translations = 0;
-		run((struct ort_node_compute_info *)infos[0], &value, &context);
+		run(info, &value, &context);
 		if (translations != runs[i].is_translated || !last != (runs[i].columns == 2) ||
 		    (last && !strstr(last->text, "MatMul")))
 			fail_msg("run %zu: %u translations, %s", i, translations, last ? last->text : "good");
 	}
 	assert_int_equal(played_tries, 1);
 	free(context.out[0].data);
-	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+	release_part(ep, info);
 	release(factory, ep);
 	unload(factory);
 }
