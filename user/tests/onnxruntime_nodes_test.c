@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include <android/NeuralNetworks.h>
+#include <nnaccel/log.h>
 #include <nnaccel/operation.h>
 #define PLAY_CALLOC __real_calloc
 void *__real_calloc(size_t count, size_t size);
@@ -803,6 +804,85 @@ static void test_failures(void **unused)
 	assert_null(ReleaseEpFactory((OrtEpFactory *)factory));
 }
 
+static OrtStatus *as_session(const OrtValue *const *in, OrtValue *out)
+{
+	static float data[] = { 8, 9 };
+
+	(void)in;
+	*out = (OrtValue){ { ONNX_FLOAT, 1, { 2 } }, data, sizeof(data) };
+	return NULL;
+}
+
+static void nothing(void)
+{
+}
+
+/*
+ * Runs a graph with each allocation failing in turn, and then without failures: the second run must
+ * succeed, and have an output of `rank` dimensions.
+ */
+static void try_allocations(struct the_case *c, const char *graph, size_t rank)
+{
+	unsigned int n = 1;
+
+	for (unsigned int failed = 1; failed; n++) {
+		const long blocks = heap_blocks;
+		struct ort_ep *ep = provider(0, 16, NULL, NULL);
+		struct OrtNode whole = { .op = "whole", .in_count = 1, .out_count = 1 };
+		struct OrtKernelContext context = { .in = { NULL } };
+		const OrtGraph *graphs[] = { &c->graph };
+		const OrtNode *nodes[] = { &whole };
+		OrtNodeComputeInfo *infos[1];
+		OrtNode *none_made[1];
+		OrtStatus *status[2];
+
+		read_case(c, graph, "y:f2,5");
+		whole.in[0] = c->graph.in[0];
+		whole.out[0] = c->graph.out[0];
+		context.in[0] = &((const struct value *)c->graph.in[0])->shaped;
+		assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+		for (int k = 0; k < 2; k++) {
+			failing_begin(FAILING_SELF, k ? 0 : n, false);
+			status[k] = ((struct ort_node_compute_info *)infos[0])->Compute(infos[0], NULL, &context);
+			failed = k ? failed : failing_end(FAILING_SELF);
+		}
+		failing_end(FAILING_SELF);
+		if (status[1] || (!failed && status[0]))
+			fail_msg("%s, allocation %u: %s", graph, n, (status[1] ?: status[0])->text);
+		if (context.out[0].info.rank != rank)
+			fail_msg("%s, allocation %u: %zu dimensions", graph, n, context.out[0].info.rank);
+		release_status(status[0]);
+		free(context.out[0].data);
+		ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+		factory->ReleaseEp((OrtEpFactory *)factory, (OrtEp *)ep);
+		assert_int_equal(heap_blocks, blocks);
+		assert_int_equal(played_sessions, 0);
+	}
+	assert_true(n > 20);
+}
+
+/*
+ * If an allocation fails in a run, the next run succeeds, on the device or on ONNX Runtime's CPU: the
+ * provider remembers neither a refused shape nor a failed session.
+ */
+static void test_forgotten_failures(void **unused)
+{
+	struct the_case c = { .memory = malloc(ROOM) };
+
+	(void)unused;
+	assert_non_null(c.memory);
+	load();
+	played_session = as_session;
+	while_in_making = nothing;
+	nna_log_set(NULL, NULL, NNA_LOG_NONE);
+	try_allocations(&c, "x:f?2,&3 w=f4,5 | MatMul-13 x w > y", 1);
+	try_allocations(&c, "x:f?2,&4 w=f4,5 | MatMul-13 x w > y", 2);
+	nna_log_set(NULL, NULL, NNA_LOG_ERROR);
+	played_session = NULL;
+	free(c.memory);
+	assert_null(ReleaseEpFactory((OrtEpFactory *)factory));
+}
+
 #define PLAIN "ep.nn.burst", "1"
 #define QUANTISED(scale, zero) "q:u2,3 s=f{" scale "} z=u{" zero "} | DequantizeLinear-13 q s z > y"
 #define CHANNELS(scales, axis) \
@@ -949,6 +1029,7 @@ int main(void)
 		cmocka_unit_test(test_tokens),
 		cmocka_unit_test(test_report),
 		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_forgotten_failures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
