@@ -294,11 +294,15 @@ static void read_node(struct the_case *c, char *words)
 			}
 			node->out[node->out_count++] = v ? &v->info : NULL;
 		} else {
-			struct value *v = strcmp(word, "?") ? value_named(c, word) : NULL;
+			const bool is_implicit = *word == '@';
+			struct value *v = strcmp(word, "?") ? value_named(c, word + is_implicit) : NULL;
 
 			if (v)
 				v->is_read = true;
-			node->in[node->in_count++] = v ? &v->info : NULL;
+			if (is_implicit)
+				node->implicit[node->implicit_count++] = &v->info;
+			else
+				node->in[node->in_count++] = v ? &v->info : NULL;
 		}
 	}
 	assert_true(node->in_count <= MAX && node->out_count <= MAX);

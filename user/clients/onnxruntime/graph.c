@@ -265,17 +265,15 @@ static bool read_node(struct graph *graph, struct node *node)
 }
 
 /* Marks values that inner graphs of a node use as outputs of the graph that contains the node. */
-static bool count_implicit(struct graph *graph, const struct node *node)
+static bool read_implicit(struct graph *graph, struct node *node)
 {
-	uint32_t *numbers = NULL, count = 0;
-	bool good;
+	const bool good = read_list(graph, node->ort, (void *)graph->ort->Node_GetNumImplicitInputs,
+				    (void *)graph->ort->Node_GetImplicitInputs, &node->implicit,
+				    &node->implicit_count);
 
-	good = read_list(graph, node->ort, (void *)graph->ort->Node_GetNumImplicitInputs,
-			 (void *)graph->ort->Node_GetImplicitInputs, &numbers, &count);
-	for (uint32_t i = 0; good && i < count; i++)
-		if (numbers[i] != NO_VALUE)
-			graph->values[numbers[i]].is_output = true;
-	free(numbers);
+	for (uint32_t i = 0; i < node->implicit_count; i++)
+		if (node->implicit[i] != NO_VALUE)
+			graph->values[node->implicit[i]].is_output = true;
 	return good;
 }
 
@@ -291,7 +289,7 @@ static bool read_nodes(struct graph *graph, const OrtGraph *from)
 		graph->nodes[i].ort = list[i];
 		graph->nodes[i].index = i;
 		good = read_node(graph, &graph->nodes[i]) &&
-		       (!graph->nodes[i].has_graphs || count_implicit(graph, &graph->nodes[i]));
+		       (!graph->nodes[i].has_graphs || read_implicit(graph, &graph->nodes[i]));
 	}
 	free(list);
 	return good;
@@ -396,6 +394,7 @@ void graph_free(struct graph *graph)
 		free(n->op);
 		free(n->domain);
 		free(n->in);
+		free(n->implicit);
 		free(n->out);
 	}
 	for (uint32_t i = 0; i < graph->value_count; i++) {

@@ -50,8 +50,9 @@ struct node {
 	char *name, *op, *domain;
 	int version;			/* operator set that introduced the node's definition */
 	uint32_t index;
-	uint32_t in_count, out_count, attribute_count;
+	uint32_t in_count, out_count, implicit_count, attribute_count;
 	uint32_t *in, *out;		/* numbers of the values; NO_VALUE for an omitted value */
+	uint32_t *implicit;		/* numbers of values that inner graphs of the node use */
 	struct attribute *attributes;
 	bool has_graphs;		/* true: the operator has subgraphs, like If */
 };
@@ -131,6 +132,12 @@ static inline bool is_microsoft(const struct node *node, const char *op)
 static inline uint32_t input_of(const struct node *node, uint32_t index)
 {
 	return index < node->in_count ? node->in[index] : NO_VALUE;
+}
+
+/* Returns the value of an input; inputs from in_count on are those that inner graphs use. */
+static inline uint32_t any_input_of(const struct node *node, uint32_t index)
+{
+	return index < node->in_count ? node->in[index] : node->implicit[index - node->in_count];
 }
 
 /* Returns the node that computes a value; NULL for NO_VALUE, a constant or an input of the graph. */

@@ -319,8 +319,8 @@ static void depths(const struct graph *graph, const struct cost *costs, int32_t 
 		const struct node *node = &graph->nodes[i];
 
 		depth[i] = 0;
-		for (uint32_t k = 0; k < node->in_count; k++) {
-			const struct node *from = producer_of(graph, node->in[k]);
+		for (uint32_t k = 0; k < node->in_count + node->implicit_count; k++) {
+			const struct node *from = producer_of(graph, any_input_of(node, k));
 			int32_t d;
 
 			if (!from)
