@@ -55,7 +55,7 @@ static int64_t guess_number(uint32_t index, int size, int round)
 	 * two others of its line.
 	 */
 	static const int64_t numbers[SIZES][8] = {
-		{ 3, 2, 7, 11, 16, 20, 24, 29 }, { 96, 128, 136, 160, 168, 176, 184, 208 },
+		{ 3, 7, 11, 13, 17, 19, 23, 29 }, { 96, 128, 136, 160, 168, 176, 184, 208 },
 		{ 640, 768, 896, 904, 920, 944, 960, 984 },
 	};
 	static const int64_t same[SIZES] = { 1, 64, 512 };
