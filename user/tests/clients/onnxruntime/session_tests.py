@@ -168,6 +168,26 @@ def test_states(device):
         compare(content, {"x": floats(batch, 400), "state": floats(2, batch, 8)}, device)
 
 
+def test_cache(device):
+    """a cache of keys and values that grows from nothing, and a mask whose length has another name"""
+    node = helper.make_node
+    nodes = [node("MatMul", ["x", f"w{p}"], [p]) for p in "qkv"] + \
+        [node("Gather", ["past", i], [f"p{p}"]) for i, p in (("zero", "k"), ("one", "v"))] + \
+        [node("Concat", [f"p{p}", p], [f"a{p}"], axis=1) for p in "kv"] + \
+        [node("Transpose", ["ak"], ["t"], perm=[0, 2, 1]), node("MatMul", ["q", "t"], ["s"]),
+         node("Unsqueeze", ["mask", "axis"], ["m"]), node("Add", ["s", "m"], ["b"]),
+         node("Softmax", ["b"], ["e"], axis=-1), node("MatMul", ["e", "av"], ["y"])] + \
+        [node("Unsqueeze", [f"a{p}", "front"], [f"u{p}"]) for p in "kv"] + \
+        [node("Concat", ["uk", "uv"], ["present"], axis=0)]
+    constants = {"zero": np.array(0), "one": np.array(1), "axis": np.array([1]), "front": np.array([0]),
+                 **{f"w{p}": floats(8, 8) for p in "qkv"}}
+    content = model(nodes, [("x", 1, ["b", "s", 8]), ("past", 1, [2, "b", "p", 8]), ("mask", 1, [None, "t"])],
+                    [("y", 1, None), ("present", 1, None)], constants)
+    for batch, new, past in ((1, 4, 0), (1, 1, 4), (1, 1, 5), (2, 3, 1)):
+        compare(content, {"x": floats(batch, new, 8), "past": floats(2, batch, past, 8),
+                          "mask": floats(batch, new + past)}, device)
+
+
 def test_masks(device):
     """truth values are moved"""
     nodes = [helper.make_node("Less", ["x", "half"], ["m"]),
