@@ -707,6 +707,57 @@ static void test_inner_graph(void **unused)
 	played_version = "1.24.4";
 }
 
+/*
+ * If a graph has nodes of an unknown domain, they may be functions of the model. The provider logs the
+ * number of nodes only when ONNX Runtime has asked about the functions' nodes, compiles a part, or
+ * releases the provider.
+ */
+static void test_functions(void **unused)
+{
+	static const struct OrtNode block = { .op = "other:Block", .version = 1, .in = { &m }, .out = { &y },
+					      .in_count = 1, .out_count = 1 };
+	static const struct OrtGraph graph = { { &matmul, &block }, { &x }, { &y }, 2, 1, 1 };
+	static const struct OrtGraph *const asked[][3] = {
+		{ &graph, &part }, { &graph, &graph, &part }, { &graph }, { &graph },
+	};
+	static const char *const texts[] = {
+		": 2 of 2 nodes in 1 part ", ": 2 of 2 nodes in 1 part ", ": 1 of 2 nodes in 1 part ",
+		": 1 of 2 nodes in 1 part ",
+	};
+	const OrtNode *nodes[] = { &fused };
+	const OrtGraph *graphs[] = { &part };
+	struct ort_ep_factory *factory = load();
+	int saved[2];
+	char text[512];
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct OrtEpGraphSupportInfo info = { .count = 0 };
+		OrtNodeComputeInfo *infos[1];
+		OrtNode *none_made[1];
+		struct ort_ep *ep;
+
+		least_work = "0";
+		ep = provider(factory, NULL, NULL);
+		least_work = NULL;
+		hear_from(saved);
+		for (int k = 0; k < 3 && asked[i][k]; k++)
+			assert_null(ep->GetCapability((OrtEp *)ep, asked[i][k], &info));
+		if (i == 3) {
+			assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+			ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+		}
+		if (i == 2)
+			release(factory, ep);
+		hear_to(saved, text, sizeof(text));
+		if (i != 2)
+			release(factory, ep);
+		if (!strstr(text, texts[i]) || strchr(text, '\n') != text + strlen(text) - 1)
+			fail_msg("%zu: %s", i, text);
+	}
+	unload(factory);
+}
+
 static void run(struct ort_node_compute_info *info, const struct OrtValue *value,
 		struct OrtKernelContext *context)
 {
@@ -2222,6 +2273,7 @@ int main(void)
 		cmocka_unit_test(test_unnamed_dimensions),
 		cmocka_unit_test(test_outer_value),
 		cmocka_unit_test(test_inner_graph),
+		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_warning),
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_runs_of_runtime),

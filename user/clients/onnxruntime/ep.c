@@ -26,6 +26,8 @@ struct ep {
 	struct devices devices;
 	bool compiled;			/* true: this provider has claimed parts of a graph */
 	bool told;			/* true: the number of nodes was reported */
+	/* true: the number of nodes is reported later, unless ONNX Runtime asks again */
+	bool waits;
 	/* Counters over all graphs so far; `numbers` is the number that the next part gets. */
 	uint32_t nodes, taken, parts, numbers;
 };
@@ -126,17 +128,48 @@ static bool is_left(const struct ep *ep, const struct graph *graph, bool is_in_n
 }
 
 /*
- * Logs once how many nodes the device computes, and writes the report if the options ask for a
- * report. ONNX Runtime asks about the main graph last.
+ * Returns whether a graph may have functions of the model. ONNX Runtime asks about such a graph, and
+ * then again about the graph in which functions are replaced by their nodes.
+ */
+static bool may_have_functions(const struct graph *graph)
+{
+	for (uint32_t i = 0; i < graph->node_count; i++)
+		if (*graph->nodes[i].domain && strncmp(graph->nodes[i].domain, "com.microsoft", 13) &&
+		    strncmp(graph->nodes[i].domain, "ai.onnx.", 8))
+			return true;
+	return false;
+}
+
+/* Logs how many nodes the device computes, unless the options ask for a report. */
+static void tell_count(struct ep *ep)
+{
+	char names[256];
+
+	ep->told = true;
+	ep->waits = false;
+	if (ep->options.report)
+		return;
+	devices_names(&ep->devices, names, sizeof(names));
+	fprintf(stderr, "nnaccel: %s: %s%u of %u nodes%s%s in %u part%s on %s%s\n",
+		ep->options.runtime ? ep->options.runtime : "onnxruntime",
+		devices_have_cpu(&ep->devices) ? "warning: " : "", ep->taken, ep->nodes,
+		ep->options.model ? " of " : "", ep->options.model ? ep->options.model : "",
+		ep->parts, ep->parts == 1 ? "" : "s", names,
+		devices_have_cpu(&ep->devices) ? ", which is the CPU" : "");
+}
+
+/*
+ * Counts the nodes of a graph, and writes the report if the options ask for a report. Logs the numbers
+ * after the main graph, which ONNX Runtime asks about last.
  */
 static void tell(struct ep *ep, const struct graph *graph, const struct partitions *partitions,
 		 bool is_last)
 {
-	char names[256];
-
 	if (ep->told || !graph->node_count)
 		return;
-	ep->told = is_last;
+	if (ep->waits)
+		ep->nodes = ep->taken = ep->parts = ep->numbers = 0;
+	ep->waits = is_last && may_have_functions(graph);
 	if (ep->options.report)
 		report_graph(ep->options.report, graph, partitions, &ep->devices,
 			     ep->nodes ? (int)ep->numbers : -1);
@@ -149,15 +182,8 @@ static void tell(struct ep *ep, const struct graph *graph, const struct partitio
 			ep->taken += partitions->of[i] == (int32_t)p;
 		ep->parts += ep->taken > before;
 	}
-	if (ep->options.report || !is_last)
-		return;
-	devices_names(&ep->devices, names, sizeof(names));
-	fprintf(stderr, "nnaccel: %s: %s%u of %u nodes%s%s in %u part%s on %s%s\n",
-		ep->options.runtime ? ep->options.runtime : "onnxruntime",
-		devices_have_cpu(&ep->devices) ? "warning: " : "", ep->taken, ep->nodes,
-		ep->options.model ? " of " : "", ep->options.model ? ep->options.model : "",
-		ep->parts, ep->parts == 1 ? "" : "s", names,
-		devices_have_cpu(&ep->devices) ? ", which is the CPU" : "");
+	if (is_last && !ep->waits)
+		tell_count(ep);
 }
 
 static OrtStatus *get_capability(OrtEp *this_ep, const OrtGraph *from, OrtEpGraphSupportInfo *info)
@@ -264,6 +290,8 @@ static OrtStatus *compile(OrtEp *this_ep, const OrtGraph **graphs, const OrtNode
 
 	(void)context_nodes;
 	ep->compiled = true;
+	if (ep->waits)
+		tell_count(ep);
 	for (size_t i = 0; i < count; i++) {
 		OrtStatus *status = compile_one(ep, graphs[i], fused[i], &infos[i]);
 
@@ -347,6 +375,8 @@ void ep_free(OrtEp *this_ep)
 
 	if (!ep)
 		return;
+	if (ep->waits)
+		tell_count(ep);
 	options_free(&ep->options);
 	free(ep->name);
 	free(ep);
