@@ -1101,9 +1101,11 @@ static void test_failures(void **unused)
 			nnapi_calls[0] = '\0';
 			run(info, &value, &context);
 			assert_int_equal(!last, is_tried && times == 1);
-			if (last)
+			if (last) {
 				assert_non_null(strstr(last->text, result > ANEURALNETWORKS_DEAD_OBJECT ?
 						       "unknown" : nnapi_results[result]));
+				assert_non_null(strstr(last->text, "burstCompute: told to fail"));
+			}
 			/* After a failed run, the next run compiles the part again. */
 			assert_int_equal(!!strstr(nnapi_calls, "for 1, "), is_tried || result > 1 ||
 					 times > 1);

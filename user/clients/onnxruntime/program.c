@@ -632,6 +632,9 @@ static bool attempts(struct run *run)
 		if (result < 0 || (result && (!worth_another(result) || attempt == 2 ||
 					      (attempt == 1 && !p->cpu.count)))) {
 			log_reason(NNA_LOG_ERROR, reason);
+			if (result > 0 && *reason)
+				snprintf(run->message + strlen(run->message),
+					 run->size - strlen(run->message), ": %s", reason);
 			if (pauses)
 				end_pause(p);
 			return false;
