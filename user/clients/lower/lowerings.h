@@ -63,6 +63,12 @@ translator floor_mod_op;
 
 /* ---- moving elements (move.c) ---- */
 
+/*
+ * Returns for each element of the transposed tensor the element's index in the tensor of the given
+ * shape, or NULL if memory ran out. order[d]: the dimension that becomes dimension d.
+ */
+int32_t *transposed_indices(struct lowering *t, const struct shape *shape, const int *order);
+
 uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, const int *order);
 
 /* Elements `begin`, `begin` + `step`, ... of an axis. */

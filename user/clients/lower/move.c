@@ -34,6 +34,24 @@ static uint32_t permuted_by_one(struct lowering *t, uint32_t x, int rank, int *p
 	return x;
 }
 
+int32_t *transposed_indices(struct lowering *t, const struct shape *shape, const int *order)
+{
+	const int64_t count = shape_count(shape);
+	int32_t *from = builder_alloc(t->b, (size_t)count * sizeof(*from));
+	int64_t steps[MAX_RANK], step = 1;
+
+	for (int d = shape->rank; d--; step *= shape->dims[d])
+		steps[d] = step;
+	for (int64_t i = 0; from && i < count; i++) {
+		int64_t rest = i;
+
+		from[i] = 0;
+		for (int d = shape->rank; d--; rest /= shape->dims[order[d]])
+			from[i] += (int32_t)(rest % shape->dims[order[d]] * steps[order[d]]);
+	}
+	return from;
+}
+
 /* Transposes integers, which TRANSPOSE does not support. */
 static uint32_t permuted_integers(struct lowering *t, uint32_t x, const struct shape *shape, const int *order)
 {
@@ -43,16 +61,7 @@ static uint32_t permuted_integers(struct lowering *t, uint32_t x, const struct s
 
 	if (REFUSED_IF(t, all < 0 || all > 1 << 20, "%lld integers, must be at most 2^20", (long long)all))
 		return NO_OPERAND;
-	from = builder_alloc(t->b, count * sizeof(*from));
-	for (uint32_t i = 0; from && i < count; i++) {
-		int64_t steps[MAX_RANK], step = 1, rest = i;
-
-		for (int d = shape->rank; d--; step *= shape->dims[d])
-			steps[d] = step;
-		from[i] = 0;
-		for (int d = shape->rank; d--; rest /= shape->dims[order[d]])
-			from[i] += (int32_t)(rest % shape->dims[order[d]] * steps[order[d]]);
-	}
+	from = transposed_indices(t, shape, order);
 	return from ? gathered(t, x, &(struct shape){ 1, { all } }, 0, vector_int(t, count, from), count) :
 		      NO_OPERAND;
 }

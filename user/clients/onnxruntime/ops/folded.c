@@ -163,29 +163,18 @@ bool folded_expand(struct lowering *t, const struct shape *shape)
 
 bool folded_transpose(struct lowering *t, const int *order, const struct shape *shape)
 {
-	const struct shape *from = shape_in(t, 0);
 	const int64_t count = shape_count(shape);
-	int64_t steps[MAX_RANK], step = 1;
+	const int32_t *from;
 	size_t size;
 	const char *data = small_data_in(t, 0, &size);
 	char *to;
 
 	if (!data || !is_integer(type_in(t, 0)))
 		return false;
-	for (int i = from->rank - 1; i >= 0; i--) {
-		steps[i] = step;
-		step *= from->dims[i];
-	}
+	from = transposed_indices(t, shape_in(t, 0), order);
 	to = builder_alloc(t->b, (size_t)count * size);
-	for (int64_t i = 0; to && i < count; i++) {
-		int64_t at = 0, left = i;
-
-		for (int k = shape->rank - 1; k >= 0; k--) {
-			at += left % shape->dims[k] * steps[order[k]];
-			left /= shape->dims[k];
-		}
-		memcpy(to + (size_t)i * size, data + (size_t)at * size, size);
-	}
+	for (int64_t i = 0; from && to && i < count; i++)
+		memcpy(to + (size_t)i * size, data + (size_t)from[i] * size, size);
 	set_out_data(t, 0, type_in(t, 0), to, shape);
 	return to;
 }
