@@ -355,8 +355,9 @@ static struct engine_options options;
 
 /*
  * Sets whether workers that start after the call fail ('f'), take no session but do not end
- * ('d'), are not ready until SIGCONT ('s'), or succeed ('1'). The function have_workers() does not call setenv(), which would
- * allocate heap blocks while the broker's thread allocates and frees heap blocks, too.
+ * ('d'), are not ready until SIGCONT ('s'), or succeed ('1'). The function have_workers() does not
+ * call setenv(), which would allocate heap blocks while the broker's thread allocates and frees
+ * heap blocks, too.
  */
 static void have_workers(char how)
 {

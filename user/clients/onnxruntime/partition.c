@@ -419,8 +419,8 @@ static void weigh(const struct graph *graph, const struct cost *costs, const int
 
 	for (uint32_t i = 0; i < graph->node_count; i++) {
 		const struct node *node = &graph->nodes[i];
-		const uint64_t least = multiply_adds(graph, node);
 		struct part *part = of[i] < 0 ? NULL : &parts[of[i]];
+		uint64_t least;
 
 		for (uint32_t k = 0; k < node->in_count; k++) {
 			const struct node *from;
@@ -439,6 +439,7 @@ static void weigh(const struct graph *graph, const struct cost *costs, const int
 		}
 		if (!part)
 			continue;
+		least = multiply_adds(graph, node);
 		part->nodes++;
 		part->computing += costs[i].computes;
 		part->work += scale == 1 || costs[i].work / scale > least ? costs[i].work / scale : least;

@@ -31,9 +31,9 @@ struct candidate {
 bool list_has(const struct tfl_ints *list, int number);
 
 /*
- * Writes the report on `count` nodes. The nodes of a model's other subgraphs follow the nodes of its
- * first graph. The two lists in `lists` contain the claimed nodes: lists[1]
- * the deferred nodes, and lists[0] all other claimed nodes.
+ * Writes the report on `count` nodes. The nodes of a model's other subgraphs follow the nodes of
+ * its first graph. The two lists in `lists` contain the claimed nodes: lists[1] the deferred nodes,
+ * and lists[0] all other claimed nodes.
  */
 void report_graph(struct tfl_context *context, struct delegate *delegate, struct candidate *nodes,
 		  int count, struct tfl_ints *const lists[2]);

@@ -75,8 +75,9 @@ static bool read_recurrent(struct lowering *t, struct recurrent *r, uint32_t gat
 	r->backward = !strcmp(direction, "reverse");
 	r->units = (uint32_t)w->dims[1] / gates;
 	refuse_unless_same(t, r->inputs, w->dims[2], "the input has %lld columns, the weights need %lld");
-	if (REFUSED_IF(t, w->dims[0] != r->directions || w->dims[1] != (int64_t)r->units * gates || back->dims[0] != r->directions ||
-		       back->dims[1] != w->dims[1] || back->dims[2] != r->units,
+	if (REFUSED_IF(t, w->dims[0] != r->directions || w->dims[1] != (int64_t)r->units * gates ||
+		       back->dims[0] != r->directions || back->dims[1] != w->dims[1] ||
+		       back->dims[2] != r->units,
 		       "the shapes of the weights do not fit"))
 		return false;
 	r->x = float_in(t, 0);
