@@ -28,22 +28,22 @@ static uint32_t other_input(const struct node *node, const char *op, uint32_t va
 	return node->in[0] == value ? node->in[1] : node->in[1] == value ? node->in[0] : NO_VALUE;
 }
 
-/*
- * Returns whether a value is a constant that can be a bias: one element for each output channel,
- * along the axis of channels.
- */
-static bool is_bias(const struct graph *graph, uint32_t value, const struct node *product)
+/* Returns whether a value has one element for each output channel, along the axis of channels. */
+static bool is_by_channel(const struct graph *graph, uint32_t value, const struct node *product)
 {
-	const struct shape *w = &graph->values[product->in[1]].shape, *shape;
+	const struct shape *w = &graph->values[product->in[1]].shape, *shape = &graph->values[value].shape;
 	const bool is_conv = is_op(product, "ConvInteger");
 	const int behind = is_conv ? w->rank - 2 : 0;	/* spatial dimensions */
 
-	if (!is_constant(graph, value, ONNX_FLOAT) || w->rank < 2)
-		return false;
-	shape = &graph->values[value].shape;
-	return shape->rank > behind && shape->rank <= behind + (is_conv ? 2 : 1) &&
+	return w->rank > 1 && shape->rank > behind && shape->rank <= behind + (is_conv ? 2 : 1) &&
 	       shape->dims[shape->rank - 1 - behind] == w->dims[is_conv ? 0 : 1] &&
 	       shape_count(shape) == w->dims[is_conv ? 0 : 1];
+}
+
+/* Returns whether a value is a constant that can be a bias. */
+static bool is_bias(const struct graph *graph, uint32_t value, const struct node *product)
+{
+	return is_constant(graph, value, ONNX_FLOAT) && is_by_channel(graph, value, product);
 }
 
 static bool has_constant_weights(const struct graph *graph, const struct node *product, uint32_t zero)
@@ -57,8 +57,9 @@ static bool has_constant_weights(const struct graph *graph, const struct node *p
 
 /* A pattern of nodes: a GEMM that reads the output of `quantise`, and the nodes after the GEMM. */
 struct chain {
-	const struct node *cast, *mul;	/* `cast` and `mul` are NULL if the product yields float */
-	const struct node *scale;	/* node that multiplies the scales */
+	const struct node *silent[9];	/* all nodes besides `quantise`, the product and `last` */
+	uint32_t silents;
+	uint32_t scaled;		/* how many nodes read the scale of `quantise` */
 	struct dynamic_node what;
 	/* last node of the pattern: the product, the Mul, or the Add of a bias */
 	const struct node *last;
@@ -73,7 +74,7 @@ static bool find_product(const struct graph *graph, const struct node *quantise,
 {
 	const uint32_t bias = input_of(product, scales + step + 1);
 
-	*c = (struct chain){ .last = product };
+	*c = (struct chain){ .scaled = 1, .last = product };
 	c->what = (struct dynamic_node){
 		.part = LAST, .quantise = quantise, .product = product, .scales = input_of(product, scales),
 		.zeros = input_of(product, scales + step), .bias = bias,
@@ -83,11 +84,49 @@ static bool find_product(const struct graph *graph, const struct node *quantise,
 	       (bias == NO_VALUE || is_bias(graph, bias, product));
 }
 
+/* Returns the node that computes a value, if the node is `op` and only one node reads the value. */
+static const struct node *sole_producer(const struct graph *graph, uint32_t value, const char *op)
+{
+	const struct node *node = only_consumer(graph, value) ? producer_of(graph, value) : NULL;
+
+	return is_op(node, op) ? node : NULL;
+}
+
+/*
+ * Finds the bias of an integer product: Add of the integers floor(bias / scale), which come from
+ * the nodes Div, Floor, Cast and Reshape. Old versions of ONNX Runtime's quantiser write these
+ * nodes. The operation adds the bias itself, which differs by less than a unit of the product.
+ * Returns the scale's value, or NO_VALUE if the product has no such bias.
+ */
+static uint32_t find_integer_bias(const struct graph *graph, const struct node *product,
+				  struct chain *c)
+{
+	const struct node *add = only_consumer(graph, product->out[0]);
+	const uint32_t value = other_input(add, "Add", product->out[0]);
+	const struct node *reshape = sole_producer(graph, value, "Reshape"), *cast, *floor, *div;
+
+	cast = sole_producer(graph, reshape ? reshape->in[0] : value, "Cast");
+	floor = cast ? sole_producer(graph, cast->in[0], "Floor") : NULL;
+	div = floor ? sole_producer(graph, floor->in[0], "Div") : NULL;
+	if (!div || node_int(cast, "to", ONNX_NONE) != ONNX_INT32 ||
+	    !is_by_channel(graph, value, product) || !is_constant(graph, div->in[0], ONNX_FLOAT) ||
+	    shape_count(&graph->values[div->in[0]].shape) != shape_count(&graph->values[value].shape))
+		return NO_VALUE;
+	c->what.bias = div->in[0];
+	c->silent[c->silents++] = add;
+	if (reshape)
+		c->silent[c->silents++] = reshape;
+	c->silent[c->silents++] = cast;
+	c->silent[c->silents++] = floor;
+	c->silent[c->silents++] = div;
+	return div->in[1];
+}
+
 static bool find_chain(const struct graph *graph, const struct node *quantise,
 		       const struct node *product, struct chain *c)
 {
-	const struct node *add;
-	uint32_t scale, bias;
+	const struct node *cast, *mul, *add, *scaling;
+	uint32_t value, scale, bias_scale;
 
 	/*
 	 * MatMulIntegerToFloat has the inputs A, B, scales of A and B, zero points of A and B, and
@@ -100,25 +139,41 @@ static bool find_chain(const struct graph *graph, const struct node *quantise,
 	    product->in_count < 3 || product->in[2] != quantise->out[2] ||
 	    !has_constant_weights(graph, product, input_of(product, 3)))
 		return false;
-	c->cast = only_consumer(graph, product->out[0]);
-	if (!is_op(c->cast, "Cast") || node_int(c->cast, "to", ONNX_NONE) != ONNX_FLOAT)
+	*c = (struct chain){ .scaled = 1 };
+	c->what = (struct dynamic_node){ .part = LAST, .quantise = quantise, .product = product,
+					 .zeros = input_of(product, 3), .bias = NO_VALUE };
+	bias_scale = find_integer_bias(graph, product, c);
+	value = bias_scale == NO_VALUE ? product->out[0] : c->silent[0]->out[0];
+	cast = only_consumer(graph, value);
+	if (!is_op(cast, "Cast") || node_int(cast, "to", ONNX_NONE) != ONNX_FLOAT)
 		return false;
-	c->mul = only_consumer(graph, c->cast->out[0]);
-	scale = other_input(c->mul, "Mul", c->cast->out[0]);
-	c->scale = producer_of(graph, scale);
-	if (!c->scale || only_consumer(graph, scale) != c->mul)
+	mul = only_consumer(graph, cast->out[0]);
+	scale = other_input(mul, "Mul", cast->out[0]);
+	scaling = producer_of(graph, scale);
+	c->what.scales = other_input(scaling, "Mul", quantise->out[1]);
+	if (!is_constant(graph, c->what.scales, ONNX_FLOAT))
 		return false;
-	add = only_consumer(graph, c->mul->out[0]);
-	bias = add ? other_input(add, "Add", c->mul->out[0]) : NO_VALUE;
-	if (!is_bias(graph, bias, product))
-		bias = NO_VALUE;
-	c->last = bias == NO_VALUE ? c->mul : add;
-	c->what = (struct dynamic_node){
-		.part = LAST, .quantise = quantise, .product = product,
-		.scales = other_input(c->scale, "Mul", quantise->out[1]),
-		.zeros = input_of(product, 3), .bias = bias,
-	};
-	return is_constant(graph, c->what.scales, ONNX_FLOAT);
+	c->silent[c->silents++] = cast;
+	c->silent[c->silents++] = scaling;
+	c->last = mul;
+	if (bias_scale == scale)
+		return graph->values[scale].consumers == 2 && !graph->values[scale].is_output;
+	if (only_consumer(graph, scale) != mul)
+		return false;
+	if (bias_scale != NO_VALUE) {
+		scaling = sole_producer(graph, bias_scale, "Mul");
+		c->silent[c->silents++] = scaling;
+		c->scaled++;
+		return other_input(scaling, "Mul", quantise->out[1]) == c->what.scales;
+	}
+	add = only_consumer(graph, mul->out[0]);
+	value = other_input(add, "Add", mul->out[0]);
+	if (is_bias(graph, value, product)) {
+		c->silent[c->silents++] = mul;
+		c->what.bias = value;
+		c->last = add;
+	}
+	return true;
 }
 
 /*
@@ -128,7 +183,7 @@ static bool find_chain(const struct graph *graph, const struct node *quantise,
 static void mark(struct lowering *t, const struct node *quantise)
 {
 	const struct graph *graph = onnx(t)->graph;
-	uint32_t count = 0;
+	uint32_t count = 0, scaled = 0;
 	struct chain c;
 
 	for (uint32_t i = 0; i < 3; i++)
@@ -136,10 +191,13 @@ static void mark(struct lowering *t, const struct node *quantise)
 		    graph->values[quantise->out[i]].is_output)
 			return;
 	for (uint32_t i = 0; i < graph->node_count; i++)
-		if (graph->nodes[i].in_count && graph->nodes[i].in[0] == quantise->out[0])
-			count += find_chain(graph, quantise, &graph->nodes[i], &c);
+		if (graph->nodes[i].in_count && graph->nodes[i].in[0] == quantise->out[0] &&
+		    find_chain(graph, quantise, &graph->nodes[i], &c)) {
+			count++;
+			scaled += c.scaled;
+		}
 	for (uint32_t i = 0; i < 3; i++)
-		if (!count || graph->values[quantise->out[i]].consumers != count)
+		if (!count || graph->values[quantise->out[i]].consumers != (i == 1 ? scaled : count))
 			return;
 	onnx(t)->dynamic[quantise->index] = (struct dynamic_node){ .part = SILENT,
 								    .quantise = quantise };
@@ -148,11 +206,8 @@ static void mark(struct lowering *t, const struct node *quantise)
 		    !find_chain(graph, quantise, &graph->nodes[i], &c))
 			continue;
 		onnx(t)->dynamic[i] = onnx(t)->dynamic[quantise->index];
-		if (c.cast) {
-			onnx(t)->dynamic[c.cast->index] = onnx(t)->dynamic[quantise->index];
-			onnx(t)->dynamic[c.scale->index] = onnx(t)->dynamic[quantise->index];
-			onnx(t)->dynamic[c.mul->index] = onnx(t)->dynamic[quantise->index];
-		}
+		for (uint32_t k = 0; k < c.silents; k++)
+			onnx(t)->dynamic[c.silent[k]->index] = onnx(t)->dynamic[quantise->index];
 		onnx(t)->dynamic[c.last->index] = c.what;
 	}
 }
