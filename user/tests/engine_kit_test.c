@@ -859,7 +859,7 @@ static void test_running(void **state)
 	enum { MOST = 65535 };
 	struct running *r = calloc(MOST + 1, sizeof(*r));
 	struct nna_engine_execution *handle;
-	struct nn_error err;
+	struct nn_error err = { .message = "" };
 
 	(void)state;
 	assert_non_null(r);
