@@ -528,7 +528,7 @@ static const struct {
 static bool forget_constants(struct the_case *c)
 {
 	for (int i = 0; i < c->value_count; i++)
-		if (c->values[i].info.constant && c->values[i].is_read)
+		if (c->values[i].info.constant && c->values[i].is_read && c->values[i].shaped.size)
 			memset(c->values[i].shaped.data, 0x5a, c->values[i].shaped.size);
 	return true;
 }
