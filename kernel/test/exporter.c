@@ -563,7 +563,7 @@ static long exporter_ioctl(struct file *file, unsigned int cmd, unsigned long ar
 		exporter_signal(e, 0);
 		return 0;
 	case EXPORTER_SIGNAL_ERROR:
-		exporter_signal(e, -EIO);
+		exporter_signal(e, -(int)arg);
 		return 0;
 	case EXPORTER_FAIL:
 		return exporter_fail(e, (void __user *)arg);

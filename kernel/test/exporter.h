@@ -71,7 +71,7 @@ struct exporter_failures {
 /* Adds a fence of a reader (0) or a writer (1). */
 #define EXPORTER_FENCE	_IO(0xBA, 3)
 #define EXPORTER_SIGNAL	_IO(0xBA, 4)
-/* Signals all added fences with the error EIO. */
+/* Signals all added fences with an error, such as EIO. */
 #define EXPORTER_SIGNAL_ERROR	_IO(0xBA, 11)
 #define EXPORTER_FAIL	_IOW(0xBA, 5, struct exporter_failures)
 /*

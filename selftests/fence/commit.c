@@ -147,11 +147,19 @@ TEST_F(commit, fence_of_vgem)
 
 /*
  * If the hardware's fence fails before or after the commit, the module drops the worker's answer.
- * The worker's answer has many shapes.
+ * The worker's answer has many shapes. A fence that took too long is a missed deadline.
  */
 TEST_F(commit, error_of_the_fence_takes_the_answer_back)
 {
 	enum { NUM = 8 };
+	const struct {
+		int error;
+		uint32_t status;
+	} errors[] = {
+		{ EIO, NNACCEL_STATUS_GENERAL_FAILURE },
+		{ ETIME, NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT },
+		{ ETIMEDOUT, NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT },
+	};
 	struct nnaccel_shape shapes[NUM] = {}, told[NUM] = {};
 	struct nnaccel_arg args[1 + NUM] = {};
 	struct nnaccel_session_commit commit = {
@@ -159,11 +167,20 @@ TEST_F(commit, error_of_the_fence_takes_the_answer_back)
 		.flags = NNACCEL_COMMIT_FENCE,
 		.payload = (uintptr_t)shapes,
 		.payload_size = sizeof(shapes),
-		.fence = self->hardware,
 	};
+	char message[48];
 
 	shapes[0].rank = 1;
-	for (int before = 0; before < 2; before++) {
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(errors); i++) {
+		const int before = i % 2, error = errors[i / 2].error;
+
+		if (i && !before) {
+			close(self->hardware);
+			ASSERT_EQ(ioctl(self->exporter.fd, EXPORTER_FENCE, 1), 0);
+			self->hardware = buffer_fence(self->exporter.buffer);
+			ASSERT_GE(self->hardware, 0);
+		}
+		commit.fence = self->hardware;
 		execution_init(&self->e, self->model, self->pool, self->pool);
 		self->e.cmd.args = (uintptr_t)args;
 		self->e.cmd.num_outputs = NUM;
@@ -174,12 +191,13 @@ TEST_F(commit, error_of_the_fence_takes_the_answer_back)
 		commit.cookie = self->cmd.head.cookie;
 		ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &commit), 0);
 		if (!before)
-			ASSERT_EQ(ioctl(self->exporter.fd, EXPORTER_SIGNAL_ERROR), 0);
+			ASSERT_EQ(ioctl(self->exporter.fd, EXPORTER_SIGNAL_ERROR, error), 0);
 		EXPECT_EQ(async_wait(&self->async), 0);
-		EXPECT_EQ(self->e.cmd.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
+		EXPECT_EQ(self->e.cmd.out_status, errors[i / 2].status);
 		EXPECT_EQ(self->e.cmd.out_num_shapes, 0);
 		EXPECT_EQ(told[0].rank, 0);
-		EXPECT_STREQ(self->e.message, "the engine's fence has error 5");
+		snprintf(message, sizeof(message), "the engine's fence has error %d", error);
+		EXPECT_STREQ(self->e.message, message);
 	}
 }
 

@@ -169,7 +169,7 @@ TEST_F(given, failure)
 	ASSERT_EQ(fetch(self, 0), 0);
 	ASSERT_EQ(session_commit_fenced(self->s.session, self->cmd.head.cookie, self->hardware), 0);
 	ASSERT_EQ(fetch(self, 0), 0);
-	ASSERT_EQ(ioctl(self->exporter.fd, EXPORTER_SIGNAL_ERROR), 0);
+	ASSERT_EQ(ioctl(self->exporter.fd, EXPORTER_SIGNAL_ERROR, EIO), 0);
 	EXPECT_EQ(answer(self), 0);
 	EXPECT_EQ(file_end(self->s.fd, file), EREMOTEIO);
 	EXPECT_EQ(file_end(self->s.fd, other), EREMOTEIO);
@@ -213,7 +213,7 @@ TEST_F(given, fences_of_memory)
 	file = file_start(self->s.fd, self->model, self->pool, -1);
 	ASSERT_EQ(fetch(self, 0), 0);
 	ASSERT_GT(self->cmd.head.num_fences, 0);
-	EXPECT_EQ(ioctl(self->exporter.fd, EXPORTER_SIGNAL_ERROR), 0);
+	EXPECT_EQ(ioctl(self->exporter.fd, EXPORTER_SIGNAL_ERROR, EIO), 0);
 	EXPECT_EQ(answer(self), 0);
 	EXPECT_EQ(file_end(self->s.fd, file), 0);
 	close(file);

@@ -173,6 +173,31 @@ TEST_F(pools, faults_in_large_mappings)
 	close(file);
 }
 
+/* A page fault maps all pages of the 2 MiB around the address, and no others. */
+TEST_F(pools, a_fault_maps_a_chunk)
+{
+	const size_t chunk = (2UL << 20) / PAGE, firsts[] = { 0, chunk, chunk + 1, 2 * chunk - 1 };
+	unsigned char *there = calloc(3 * chunk, 1);
+	int file = pool_export(self->fd, pool_alloc(self->fd, 3 * chunk * PAGE));
+	char *at = map_shared(file, 3 * chunk * PAGE, PROT_READ | PROT_WRITE);
+
+	ASSERT_NE(there, NULL);
+	ASSERT_NE(at, NULL);
+	for (size_t k = 0; k < ARRAY_SIZE(firsts); k++) {
+		size_t wrong = 0;
+
+		ASSERT_EQ(madvise(at, 3 * chunk * PAGE, MADV_DONTNEED), 0);
+		*(volatile char *)(at + firsts[k] * PAGE) = 1;
+		ASSERT_EQ(mincore(at, 3 * chunk * PAGE, there), 0);
+		for (size_t i = 0; i < 3 * chunk; i++)
+			wrong += (there[i] & 1) != (i / chunk == firsts[k] / chunk);
+		EXPECT_EQ(wrong, 0);
+	}
+	munmap(at, 3 * chunk * PAGE);
+	close(file);
+	free(there);
+}
+
 TEST_F(pools, export_refusals)
 {
 	int file = file_new(PAGE);
