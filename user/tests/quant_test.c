@@ -168,6 +168,67 @@ static void test_inverse_sqrt(void **state)
 	}
 }
 
+/*
+ * The 32-bit functions return the same bits as gemmlowp's; the expected numbers are from another
+ * program that follows gemmlowp's definitions. The first inputs of the exponential are -0.25 minus
+ * each power of two that has a factor of its own.
+ */
+static void test_bits_of_functions(void **state)
+{
+	static const struct {
+		int32_t x, exponential, logistic, tangent;
+	} functions[] = {
+		{ -33554432, 1302515042, 940218953, -525958532 },
+		{ -50331648, 1014399735, 874741817, -769566392 },
+		{ -83886080, 615264540, 748709727, -1190993620 },
+		{ -150994944, 226343175, 526316057, -1737960716 },
+		{ -285212672, 30632218, 229116305, -2087080812 },
+		{ -553648128, 561049, 34158719, -2146361844 },
+		{ -1090519040, 188, 635561, -2147483264 },
+		{ -1, 2147483124, 1073741699, -260 },
+		{ -12345678, 1786631188, 1024393897, -196975628 },
+		{ -100780964, 478328835, 688548227, -1365094684 },
+		{ -144272510, 250190872, 546469535, -1699315392 },
+		{ -909925048, 2776, 2438649, -2147478092 },
+	};
+	static const struct {
+		int32_t x, value, shift;
+	} roots[] = {
+		{ 2, 1518498372, 0 },
+		{ 3, 1239850284, 0 },
+		{ 10, 679093938, 0 },
+		{ 255, 268961290, -1 },
+		{ 65535, 268437511, -5 },
+		{ 3145729, 309962520, -8 },
+		{ 536870911, 189812531, -11 },
+		{ 536870912, 379624593, -12 },
+		{ 2147483647, 189812531, -12 },
+		{ 12345678, 312926508, -9 },
+		{ 450874520, 207124745, -11 },
+	};
+	int32_t value, shift;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(functions); i++) {
+		const int32_t x = functions[i].x;
+
+		assert_int_equal(nn_quant_exp_negative(x, 5), functions[i].exponential);
+		assert_int_equal(nn_quant_logistic(x, 4), functions[i].logistic);
+		assert_int_equal(nn_quant_logistic(-x, 4), INT32_MAX - functions[i].logistic);
+		assert_int_equal(nn_quant_tanh(x, 4), functions[i].tangent);
+		assert_int_equal(nn_quant_tanh(-x, 4), -functions[i].tangent);
+	}
+	for (size_t i = 0; i < LENGTH(roots); i++) {
+		nn_quant_inverse_sqrt(roots[i].x, &value, &shift);
+		assert_int_equal(value, roots[i].value);
+		assert_int_equal(shift, roots[i].shift);
+	}
+	assert_int_equal(nn_quant_one_over_one_plus(0), INT32_MAX);
+	assert_int_equal(nn_quant_one_over_one_plus(12345678), 2135208542);
+	assert_int_equal(nn_quant_one_over_one_plus(987654321), 1470967488);
+	assert_int_equal(nn_quant_one_over_one_plus(INT32_MAX), 1073741820);
+}
+
 static void test_radius(void **state)
 {
 	(void)state;
@@ -249,6 +310,7 @@ int main(void)
 		cmocka_unit_test(test_functions_of_32_bits),
 		cmocka_unit_test(test_one_over_one_plus),
 		cmocka_unit_test(test_inverse_sqrt),
+		cmocka_unit_test(test_bits_of_functions),
 		cmocka_unit_test(test_radius),
 		cmocka_unit_test(test_quantize),
 		cmocka_unit_test(test_requantize),
