@@ -472,6 +472,38 @@ static void test_support_of_subgraphs(void **state)
 	assert_false(supported);
 }
 
+/* The unknown operation is in the last of three subgraphs, each of which refers to the next one. */
+static void test_support_of_nested_subgraphs(void **state)
+{
+	uint32_t condition, x, z, next;
+	bool supported[2];
+	struct nn_error err;
+
+	(void)state;
+	mb_init(&built);
+	for (uint32_t depth = 0; depth < 4; depth++) {
+		if (depth)
+			mb_subgraph(&built);
+		condition = mb_operand(&built, NN_TENSOR_BOOL8, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+		x = mb_operand(&built, NN_TENSOR_BOOL8, NN_SUBGRAPH_INPUT, MB_DIMS(1));
+		z = mb_operand(&built, NN_TENSOR_BOOL8, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
+		if (depth == 3) {
+			mb_operation(&built, NN_OP_LOGICAL_AND, MB_LIST(condition, x), MB_LIST(z));
+			break;
+		}
+		next = mb_subgraph_operand(&built, depth + 1);
+		mb_operation(&built, NN_OP_IF, MB_LIST(condition, next, next, condition, x), MB_LIST(z));
+		if (!depth)
+			mb_operation(&built, NN_OP_LOGICAL_NOT, MB_LIST(x),
+				     MB_LIST(mb_operand(&built, NN_TENSOR_BOOL8, NN_SUBGRAPH_OUTPUT, MB_DIMS(1))));
+	}
+	assert_int_equal(check(supported, &err), NN_OK);
+	assert_true(supported[0] && supported[1]);
+	operation_of(3, 0)->type = UNKNOWN;
+	assert_int_equal(check(supported, &err), NN_OK);
+	assert_true(!supported[0] && supported[1]);
+}
+
 /* ---- IF and WHILE ---- */
 
 /*
@@ -635,6 +667,7 @@ int main(void)
 		cmocka_unit_test(test_sets),
 		cmocka_unit_test(test_model_checks),
 		cmocka_unit_test(test_support_of_subgraphs),
+		cmocka_unit_test(test_support_of_nested_subgraphs),
 		cmocka_unit_test(test_if),
 		cmocka_unit_test(test_while),
 		cmocka_unit_test(test_unknown_dimensions),
