@@ -91,7 +91,6 @@ enum nn_status shot_run(struct shot *s, struct nna_prepared_model *prepared, str
 		.timing = &s->timing,
 	};
 
-	s->err.message[0] = '\0';
 	s->num_shapes = 0;
 	if (burst)
 		return nna_burst_execute(burst, &r, &o, &results, &s->err);
