@@ -203,15 +203,23 @@ TEST_F(node, next_refusals)
 		REFUSE(struct nnaccel_engine_next, flags, 1U << 31, EINVAL),
 	};
 	struct nnaccel_engine_next next, again;
+	uint64_t number;
+	int other;
 
 	EXPECT_EQ(check_refusals(self->broker, NNACCEL_ENGINE_NEXT, &good, sizeof(good), cases,
 				 ARRAY_SIZE(cases)), 0);
 	ASSERT_EQ(next_event(self->broker, &next), 0);
 	EXPECT_EQ(check_structure(self->broker, NNACCEL_ENGINE_NEXT, &good, sizeof(good), EAGAIN,
 				  true), 0);
-	/* If NEXT cannot write the event, the event stays pending. */
+	/*
+	 * If NEXT cannot write the event, the event stays pending, before the event of another
+	 * context.
+	 */
 	close(self->broker);
 	self->broker = broker_open();
+	other = device_open();
+	ASSERT_GE(other, 0);
+	number = (uint64_t)summary_get(other, "nnaccel-client-id");
 	for (int i = 0; i < 2; i++) {
 		struct nnaccel_engine_next *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 							MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -224,8 +232,14 @@ TEST_F(node, next_refusals)
 		ASSERT_EQ(next_event(self->broker, &again), 0);
 		EXPECT_EQ(again.out_event, i ? NNACCEL_ENGINE_GONE : NNACCEL_ENGINE_NEW);
 		EXPECT_EQ(again.out_context, next.out_context);
-		if (!i)
+		ASSERT_EQ(next_event(self->broker, &again), 0);
+		EXPECT_EQ(again.out_event, i ? NNACCEL_ENGINE_GONE : NNACCEL_ENGINE_NEW);
+		EXPECT_EQ(again.out_context, number);
+		EXPECT_EQ(next_event(self->broker, &again), EAGAIN);
+		if (!i) {
 			close(self->fd);
+			close(other);
+		}
 	}
 	self->fd = device_open();
 }

@@ -140,12 +140,18 @@ TEST_F(priority, is_told_late)
 	EXPECT_EQ(next_event(self, &next), EAGAIN);
 }
 
-/* If NEXT cannot write a priority event, the event stays pending. */
+/*
+ * If NEXT cannot write a priority event, the event stays pending, before the event of another
+ * context.
+ */
 TEST_F(priority, survives_a_bad_pointer)
 {
-	struct nnaccel_engine_next *page;
+	struct nnaccel_engine_next *page, next;
+	int other;
 
 	ASSERT_NE(prepare(self, NNACCEL_PRIORITY_LOW), 0);
+	other = device_open();
+	ASSERT_GE(other, 0);
 	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(page, MAP_FAILED);
 	page->size = sizeof(*page);
@@ -153,6 +159,9 @@ TEST_F(priority, survives_a_bad_pointer)
 	EXPECT_EQ(xioctl(self->broker, NNACCEL_ENGINE_NEXT, page), EFAULT);
 	munmap(page, PAGE);
 	EXPECT_EQ(next_priority(self), NNACCEL_PRIORITY_LOW);
+	EXPECT_EQ(next_event(self, &next), 0);
+	EXPECT_EQ(next.out_event, NNACCEL_ENGINE_NEW);
+	close(other);
 }
 
 /* A pending priority event is dropped when the worker dies. */
