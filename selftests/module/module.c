@@ -5,6 +5,7 @@
  * nnaccel.ko.
  */
 #include <fcntl.h>
+#include <glob.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -36,6 +37,31 @@ static bool file_has(const char *path, const char *text)
 		found |= !!strstr(line, text);
 	if (file)
 		fclose(file);
+	return found;
+}
+
+/*
+ * Returns whether the kernel has the thread of the module's workqueue. Linux before 6.9 gives the
+ * thread the name of the queue.
+ */
+static bool has_thread(void)
+{
+	glob_t names;
+	bool found = false;
+
+	if (glob("/proc/[0-9]*/comm", 0, NULL, &names))
+		return false;
+	for (size_t i = 0; i < names.gl_pathc; i++) {
+		FILE *file = fopen(names.gl_pathv[i], "re");
+		char name[64] = "";
+
+		if (!file)
+			continue;
+		if (fgets(name, sizeof(name), file))
+			found |= !strcmp(name, "nnaccel\n") || strstr(name, "/R-nnacc");
+		fclose(file);
+	}
+	globfree(&names);
 	return found;
 }
 
@@ -83,15 +109,17 @@ TEST_F(module, stays_while_in_use)
 	munmap(at, PAGE);
 
 	/*
-	 * Unloading removes the module's device numbers and nodes, and the next load creates new
-	 * numbers and nodes.
+	 * Unloading removes the module's device numbers, nodes and thread, and the next load
+	 * creates new ones.
 	 */
 	EXPECT_TRUE(file_has("/proc/devices", " nnaccel\n"));
+	EXPECT_TRUE(has_thread());
 	ASSERT_EQ(stat(DEVICE, &device), 0);
 	unlink(node);
 	ASSERT_EQ(mknod(node, S_IFCHR | 0600, device.st_rdev), 0);
 	ASSERT_EQ(module_unload(), 0);
 	EXPECT_FALSE(file_has("/proc/devices", " nnaccel\n"));
+	EXPECT_FALSE(has_thread());
 	EXPECT_EQ(open(node, O_RDWR), -1);
 	EXPECT_EQ(errno, ENXIO);
 	unlink(node);
