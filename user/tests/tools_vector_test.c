@@ -284,12 +284,107 @@ static void test_equals(void **state)
 	vector_free(v);
 }
 
+/* ---- special and large numbers ---- */
+
+/*
+ * Returns a vector with one float32 operation on tensors of 64 elements. An activation of -1 is an
+ * input of the model; `only` is true for an operation with one input.
+ */
+static struct vector *make_one(int32_t code, bool only, int32_t activation)
+{
+	static float x[64], y[64];
+	uint32_t in[3], count = 0, out;
+	struct model_builder b;
+
+	for (uint32_t i = 0; i < 64; i++) {
+		x[i] = (float)i - 20;
+		y[i] = 3;
+	}
+	mb_init(&b);
+	in[count++] = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(64));
+	if (!only) {
+		in[count++] = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(64));
+		in[count] = activation < 0 ? mb_operand(&b, NN_INT32, NN_SUBGRAPH_INPUT, MB_NONE) :
+					     mb_int32(&b, activation);
+		count++;
+	}
+	out = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(64));
+	mb_operation(&b, code, count, in, MB_LIST(out));
+	return vector_make(&b.model, (const void *const[]){ x, y, &(int32_t){ 0 } }, "one", code);
+}
+
+/*
+ * NaN and infinity are only tried if the operation keeps them in its results: not with a fused
+ * activation, and not in operations that compare or that round twice.
+ */
+static void test_special(void **state)
+{
+	static const struct {
+		int32_t code;
+		bool only;
+		int32_t activation;
+		bool is_tried;
+	} rows[] = {
+		{ NN_OP_ADD, false, 0, true }, { NN_OP_ADD, false, 1, false }, { NN_OP_ADD, false, -1, false },
+		{ NN_OP_SUB, false, 0, true }, { NN_OP_SUB, false, 3, false },
+		{ NN_OP_MUL, false, 0, true }, { NN_OP_MUL, false, 2, false }, { NN_OP_DIV, false, 0, false },
+		{ NN_OP_RELU, true, 0, false }, { NN_OP_RELU1, true, 0, false }, { NN_OP_RELU6, true, 0, false },
+		{ NN_OP_ABS, true, 0, true }, { NN_OP_FLOOR, true, 0, true }, { NN_OP_TANH, true, 0, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct vector *v = make_one(rows[i].code, rows[i].only, rows[i].activation);
+		struct vector *w = v ? vector_special(v, 1) : NULL;
+		uint32_t nans = 0, infinities[2] = { 0 };
+
+		assert_non_null(v);
+		if (!!w != rows[i].is_tried)
+			fail_msg("row %zu", i);
+		for (uint32_t k = 0; w && k < 64; k++) {
+			const float real = ((const float *)w->inputs[0].data)[k];
+
+			nans += isnan(real) != 0;
+			if (isinf(real))
+				infinities[signbit(real) != 0]++;
+		}
+		assert_true(!w || (nans && infinities[0] && infinities[1]));
+		assert_true(nans + infinities[0] + infinities[1] < 32);
+		vector_free(v);
+		vector_free(w);
+	}
+}
+
+/* Inputs are 64 times larger, except for operations in which large numbers overflow. */
+static void test_large(void **state)
+{
+	static const int32_t codes[] = { NN_OP_ADD, NN_OP_MUL, NN_OP_ABS, NN_OP_SIN };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		struct vector *v = make_one(codes[i], i >= 2, 0), *w = v ? vector_large(v) : NULL;
+
+		assert_non_null(v);
+		assert_true(!!w == (i % 2 == 0));
+		for (uint32_t k = 0; w && k < 64; k++) {
+			const float sum = codes[i] == NN_OP_ADD ? ((float)k - 20 + 3) * 64 : fabsf((float)k - 20) * 64;
+
+			assert_true(((const float *)w->inputs[0].data)[k] == ((float)k - 20) * 64);
+			assert_true(((const float *)w->outputs[0].data)[k] == sum);
+		}
+		vector_free(v);
+		vector_free(w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		heap_unit_test(test_save),
 		heap_unit_test(test_damaged),
 		heap_unit_test(test_equals),
+		heap_unit_test(test_special),
+		heap_unit_test(test_large),
 	};
 
 	snprintf(path, sizeof(path), "/tmp/nnaccel-vector-%d", (int)getpid());
