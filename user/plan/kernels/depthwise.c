@@ -202,10 +202,15 @@ static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint
 static void run_row_f32(const struct nn_ready *ready, const struct depthwise *d,
 			const char *const *rows, size_t first, char *out)
 {
-	const size_t at = first * d->element;
+	const size_t lanes = nn_number_lanes(ready->isa, d->number);
 	const void *from[MAX_HEIGHT];
 	struct nn_depthwise_f32 row = d->f32;
+	size_t at;
 
+	/* Computing some channels twice is faster than computing part of a vector. */
+	if (row.channels - first < lanes && row.channels >= lanes)
+		first = row.channels - lanes;
+	at = first * d->element;
 	for (size_t i = 0; i < row.height; i++)
 		from[i] = rows[i] ? rows[i] + at : NULL;
 	row.rows = from;

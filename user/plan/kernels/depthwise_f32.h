@@ -35,6 +35,15 @@ static inline ALWAYS_INLINE TARGET void store_f32(NUM *p, VF v, size_t count)
 }
 
 /*
+ * Returns the first channel of the vector for channel `c`. The last vector begins before `c` if
+ * fewer than LANES channels are left, so some channels are computed twice.
+ */
+static inline size_t vector_f32(const struct nn_depthwise_f32 *d, size_t c)
+{
+	return c + LANES <= d->count ? c : d->count - LANES;
+}
+
+/*
  * Width and height of filters with a fast path, and the number of output columns that the fast path
  * computes together.
  */
@@ -171,8 +180,8 @@ struct tap_f32 {
 #define CORNER_F32 4
 
 /*
- * Computes one output column for whole vectors of channels, from channel `c` on. Returns the first
- * channel that was not computed.
+ * Computes one output column for whole vectors of channels, from channel `c` on. Returns `c` if
+ * there are fewer than LANES channels, otherwise at least their number.
  */
 static inline ALWAYS_INLINE TARGET size_t edge_f32(const struct nn_depthwise_f32 *d, int num_taps,
 						   const struct tap_f32 *taps, size_t x, size_t c)
@@ -187,13 +196,14 @@ static inline ALWAYS_INLINE TARGET size_t edge_f32(const struct nn_depthwise_f32
 		in[i] = taps[i].in;
 		w[i] = taps[i].w;
 	}
-	for (; c + LANES <= count; c += LANES) {
-		VF acc = LOAD(bias + c);
+	for (; c < count && count >= LANES; c += LANES) {
+		const size_t at = vector_f32(d, c);
+		VF acc = LOAD(bias + at);
 
 		UNROLL
 		for (int i = 0; i < num_taps; i++)
-			acc = MADD(LOAD(in[i] + c), LOAD(w[i] + c), acc);
-		STORE(out + c, CLAMP(acc, low, high));
+			acc = MADD(LOAD(in[i] + at), LOAD(w[i] + at), acc);
+		STORE(out + at, CLAMP(acc, low, high));
 	}
 	return c;
 }
@@ -245,8 +255,8 @@ static TARGET void column_f32(const struct nn_depthwise_f32 *d, size_t x, size_t
 	       start + (ptrdiff_t)((last - 1) * d->dilation) >= (ptrdiff_t)d->in_width)
 		last--;
 	c = small_f32(d, x, first, last - first, c);
-	for (; c + LANES <= d->count; c += LANES)
-		window_f32(d, x, first, last - first, c, LANES);
+	for (; c < d->count && d->count >= LANES; c += LANES)
+		window_f32(d, x, first, last - first, vector_f32(d, c), LANES);
 	if (c < d->count)
 		window_f32(d, x, first, last - first, c, d->count - c);
 }
@@ -279,8 +289,8 @@ static TARGET void depthwise_f32(const struct nn_depthwise_f32 *d)
 
 	inside_f32(d, &first, &last);
 	if (inner && last - first >= COLUMNS_F32)
-		for (; c + LANES <= d->count; c += LANES)
-			inner(d, row, c, first, last);
+		for (; c < d->count && d->count >= LANES; c += LANES)
+			inner(d, row, vector_f32(d, c), first, last);
 	for (size_t x = 0; x < first; x++)
 		column_f32(d, x, 0);
 	for (size_t x = first; x < last && c < d->count; x++)
