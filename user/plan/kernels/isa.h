@@ -145,6 +145,21 @@ struct nn_unary_f32 {
 	float alpha;			/* of ELU */
 };
 
+/*
+ * SOFTMAX or LOG_SOFTMAX of each of the first `columns` columns of a matrix, at most nn_isa.lanes
+ * columns. `scratch` has room for a vector of each row.
+ */
+struct nn_softmax_f32 {
+	size_t rows;			/* at least 1 */
+	size_t columns;
+	size_t stride;			/* elements between rows */
+	const float *in;
+	float *out;
+	float *scratch;
+	float beta;
+	bool is_log;
+};
+
 /* The factor `value` / 2^31 / 2^`shift`, which is below 1. */
 struct nn_q8_factor {
 	int32_t value;
@@ -406,6 +421,7 @@ struct nn_isa {
 	/* Computes the softmax of a row, which has at least one element. */
 	void (*softmax_f32)(const float *in, float *out, size_t count, float beta);
 	void (*log_softmax_f32)(const float *in, float *out, size_t count, float beta);
+	void (*softmax_columns_f32)(const struct nn_softmax_f32 *s);
 	/*
 	 * Adds all `pixels` pixels of up to NN_SUM_CHANNELS channels to `sums`; pixels are `stride`
 	 * elements apart.

@@ -29,6 +29,7 @@
 	.unary_f32 = unary_f32, \
 	.softmax_f32 = softmax_f32, \
 	.log_softmax_f32 = log_softmax_f32, \
+	.softmax_columns_f32 = softmax_columns_f32, \
 	.sum_f32 = sum_f32, \
 	.pool_f32 = pool_f32, \
 	.quantize_f32 = quantize_f32, \

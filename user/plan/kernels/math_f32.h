@@ -354,3 +354,32 @@ static TARGET void softmax_f32(const float *in, float *out, size_t count, float 
 	for (size_t i = 0; i < count; i += LANES)
 		store_f32(out + i, load_f32(out + i, count - i) * scale, count - i);
 }
+
+/* If any element of a column is NaN, the sum of the column's exponentials is NaN. */
+static TARGET void softmax_columns_f32(const struct nn_softmax_f32 *s)
+{
+	const VF beta = SPLAT(s->beta);
+	VF max = load_f32(s->in, s->columns), sum = SPLAT(0.0f);
+
+	for (size_t i = 0; i < s->rows; i++) {
+		const VF x = load_f32(s->in + i * s->stride, s->columns);
+
+		STORE(s->scratch + i * LANES, x);
+		max = MAX(x, max);
+	}
+	for (size_t i = 0; i < s->rows; i++) {
+		const VF x = (LOAD(s->scratch + i * LANES) - max) * beta, e = exp_f32(x);
+
+		STORE(s->scratch + i * LANES, s->is_log ? x : e);
+		sum = sum + e;
+	}
+	if (s->is_log)
+		sum = log_f32(sum);
+	else
+		sum = SPLAT(1.0f) / sum;
+	for (size_t i = 0; i < s->rows; i++) {
+		const VF x = LOAD(s->scratch + i * LANES);
+
+		store_f32(s->out + i * s->stride, s->is_log ? x - sum : x * sum, s->columns);
+	}
+}
