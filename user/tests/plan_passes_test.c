@@ -198,8 +198,10 @@ static void build(const struct pass_case *c)
 	struct nn_error err = { "" };
 
 	mb_init(&built);
-	if (type == NN_TENSOR_FLOAT32)
+	if (type == NN_TENSOR_FLOAT32) {
 		letters['k'] = constant(type, numbers, MB_DIMS(2, 1, 1, 2));
+		letters['i'] = constant(type, numbers, IMAGE);
+	}
 	letters['x'] = mb_operand(&built, type, NN_SUBGRAPH_INPUT, IMAGE);
 	snprintf(text, sizeof(text), "%s", c->model);
 	for (name = strtok_r(text, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
@@ -431,6 +433,8 @@ static void test_nhwc(void **state)
 		  "TRANSPOSE CONV_2D CONV_2D ADD TRANSPOSE" },
 		{ "CONV_NCHW xa CONCATENATION axb", "b",
 		  "TRANSPOSE CONV_2D TRANSPOSE CONCATENATION" },
+		{ "CONV_NCHW xa CONCATENATION aib", "b",
+		  "TRANSPOSE CONV_2D TRANSPOSE CONCATENATION TRANSPOSE" },
 		/* In the next models, several operations read one transposed image. */
 		{ "CONV_NCHW xa RESHAPE ab RESHAPE ac", "bc",
 		  "TRANSPOSE CONV_2D TRANSPOSE RESHAPE RESHAPE" },

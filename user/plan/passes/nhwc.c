@@ -153,13 +153,22 @@ static bool follows(const struct nhwc *w, const struct nn_model *model,
 		       ints_of(model, &operands[o->inputs[1]], 4) &&
 		       ints_of(model, &operands[o->inputs[2]], 4) &&
 		       is_known_image(&operands[o->outputs[0]]);
-	/* CONCATENATION has any number of images as inputs, and the axis as its last input. */
+	/*
+	 * CONCATENATION has any number of images as inputs, and the axis as its last input. The
+	 * plan later transposes constant images once.
+	 */
 	if (o->type == NN_OP_CONCATENATION) {
+		uint32_t transposed = 0;
+
 		*images = o->num_inputs - 1;
-		for (uint32_t i = 0; i < *images; i++)
-			if (!is_transposed(w, o->inputs[i]))
+		for (uint32_t i = 0; i < *images; i++) {
+			if (is_transposed(w, o->inputs[i]))
+				transposed++;
+			else if (!nn_operand_is_constant(&operands[o->inputs[i]]))
 				return false;
-		return nn_operand_value_of_count(model, &operands[o->inputs[*images]], NN_INT32, 1,
+		}
+		return transposed &&
+		       nn_operand_value_of_count(model, &operands[o->inputs[*images]], NN_INT32, 1,
 						 NULL);
 	}
 	if (!nn_traits(o->type)->pads)
