@@ -71,6 +71,7 @@ static void set_product(struct conv *c)
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct conv *c = state;
+	const size_t lanes = ready->isa->lanes;
 	size_t max_rows, copied;
 
 	nn_image_of_window(&c->in, &c->window);
@@ -78,9 +79,14 @@ static bool complete(void *state, struct nn_ready *ready)
 	if (!nn_gemm_complete(&c->gemm, ready->isa))
 		return false;
 	c->direct &= nn_gemm_takes_rows(&c->gemm);
-	c->in_parts = !c->direct && c->gemm.number != NN_IN_INT8 && c->gemm.rows > 1 &&
-		      c->in.c >= MIN_PART &&
+	c->in_parts = c->gemm.number != NN_IN_INT8 && c->gemm.rows > 1 && c->in.c >= MIN_PART &&
 		      c->window.h.filter <= MAX_PARTS / c->window.w.filter;
+	/* With few columns, most lanes of a panel would be idle. */
+	c->gemm.few = c->in_parts && c->gemm.number == NN_IN_FLOATS &&
+		      c->gemm.columns <= lanes / 4 && c->in.c % lanes == 0 &&
+		      c->gemm.depth >= 8 * lanes;
+	c->direct &= !c->gemm.few;
+	c->in_parts &= !c->direct;
 	c->padding = c->gemm.number != NN_IN_INT8 ? 0 : (uint8_t)(c->gemm.a_zero ^ c->gemm.a_flip);
 	max_rows = c->in_parts ? PART_BLOCK_ROWS : (c->direct ? NN_BLOCK_BYTES : NN_NEAR_BYTES) /
 		   (c->gemm.depth * c->gemm.element) / MIN_BLOCK_ROWS * MIN_BLOCK_ROWS;

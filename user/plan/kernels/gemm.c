@@ -308,12 +308,16 @@ bool nn_gemm_pack(const struct nn_run *r, const struct nn_gemm *g, const struct 
 
 	if (g->number == NN_IN_INT8)
 		return pack_columns_q8(r, &r->inputs[WEIGHTS], g, isa, first, count, packed);
-	if (g->number == NN_IN_FLOATS)
+	if (g->few) {
+		memcpy(to, weights, count * g->depth * g->element);
+		memcpy(to + count * g->depth * g->element, bias, count * g->element);
+	} else if (g->number == NN_IN_FLOATS) {
 		nn_gemm_pack_rows_f32(isa, (const float *)weights, (const float *)bias, count,
 				      g->depth, (float *)to);
-	else
+	} else {
 		pack_rows_f16(nn_number_lanes(isa, g->number), (const uint16_t *)weights,
 			      (const uint16_t *)bias, count, g->depth, (uint16_t *)to);
+	}
 	return true;
 }
 
@@ -358,6 +362,8 @@ static void multiply(const struct nn_ready *ready, const struct nn_gemm *g,
 {
 	if (g->number == NN_IN_FP16)
 		ready->isa->gemm_f16(gemm);
+	else if (g->few)
+		ready->isa->few_f32(gemm);
 	else
 		ready->isa->gemm_f32(gemm);
 }

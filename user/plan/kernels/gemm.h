@@ -27,6 +27,7 @@ static inline bool nn_has_constants(const struct nn_run *r)
 struct nn_gemm {
 	enum nn_number number;
 	bool sums;			/* results are int32 sums; see nn_gemm_run_sums() */
+	bool few;			/* few_f32() of nn_isa computes the product from parts */
 	size_t rows;
 	size_t columns;
 	size_t depth;

@@ -415,6 +415,11 @@ struct nn_isa {
 	uint32_t lanes;			/* floats in a vector */
 	uint32_t tile_rows;		/* rows of gemm_f32's largest tile */
 	void (*gemm_f32)(const struct nn_gemm_f32 *g);
+	/*
+	 * gemm_f32() for few columns. Each part has a multiple of `lanes` elements. `panels` has
+	 * the weights of each column one after the other, then the biases.
+	 */
+	void (*few_f32)(const struct nn_gemm_f32 *g);
 	void (*depthwise_f32)(const struct nn_depthwise_f32 *d);
 	void (*binary_f32)(const struct nn_binary_f32 *b);
 	void (*unary_f32)(const struct nn_unary_f32 *u);

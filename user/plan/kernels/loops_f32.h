@@ -41,4 +41,5 @@
 	.reduce_f32 = reduce_f32, \
 	.response_f32 = response_f32, \
 	.rows_f32 = rows_f32, \
+	.few_f32 = few_f32, \
 	.sum_row_f32 = sum_row_f32
