@@ -195,19 +195,39 @@ static void find_row(const struct nn_broadcast_axes *x, size_t row, size_t *a, s
 }
 
 /*
- * Computes `count` elements. `a` and `b` are offsets in the operands, and `out` is an offset in the
- * output.
+ * Computes `rows` rows of `count` elements, which are equally far apart in each operand. `a` and
+ * `b` are offsets in the operands, and `out` is an offset in the output.
  */
-static void run_f32(const struct nn_kernel_call *call, const struct binary *s, size_t count,
-		    size_t a, size_t b, size_t out)
+static void run_some(const struct nn_kernel_call *call, const struct binary *s, size_t rows,
+		     size_t count, size_t a, size_t b, size_t out)
 {
 	const size_t element = nn_number_size(s->number);
+	const size_t a_stride = rows > 1 ? s->axes.steps_a[s->axes.count - 2] : 0;
+	const size_t b_stride = rows > 1 ? s->axes.steps_b[s->axes.count - 2] : 0;
+	const void *from_a = (const char *)call->inputs[A] + a * element;
+	const void *from_b = (const char *)call->inputs[B] + b * element;
+	void *to = (char *)call->outputs[0] + out * element;
 	struct nn_binary_f32 f32 = s->f32;
+	struct nn_binary_q8 q8 = s->q8;
 
+	if (s->number == NN_IN_INT8) {
+		q8.rows = rows;
+		q8.count = count;
+		q8.a = from_a;
+		q8.b = from_b;
+		q8.a_stride = a_stride;
+		q8.b_stride = b_stride;
+		q8.out = to;
+		call->ready->isa->binary_q8(&q8);
+		return;
+	}
+	f32.rows = rows;
 	f32.count = count;
-	f32.a = (const char *)call->inputs[A] + a * element;
-	f32.b = (const char *)call->inputs[B] + b * element;
-	f32.out = (char *)call->outputs[0] + out * element;
+	f32.a = from_a;
+	f32.b = from_b;
+	f32.a_stride = a_stride;
+	f32.b_stride = b_stride;
+	f32.out = to;
 	if (s->number == NN_IN_FP16)
 		call->ready->isa->binary_f16(&f32);
 	else if (s->f32.operation == NN_BINARY_POW)
@@ -217,39 +237,18 @@ static void run_f32(const struct nn_kernel_call *call, const struct binary *s, s
 }
 
 /* Computes `rows` rows of the output from row `row` on. */
-static void run_rows_f32(const struct nn_kernel_call *call, const struct binary *s, size_t row,
-			 size_t rows)
-{
-	for (size_t end = row + rows; row < end; row++) {
-		size_t a, b;
-
-		find_row(&s->axes, row, &a, &b);
-		run_f32(call, s, s->f32.count, a, b, row * s->f32.count);
-	}
-}
-
-/*
- * Computes `rows` rows of the output. Each call of binary_q8() computes rows that are equally far
- * apart in operand A, and equally far apart in operand B.
- */
-static void run_rows_q8(const struct nn_kernel_call *call, const struct binary *s, size_t row,
-			size_t rows)
+static void run_rows(const struct nn_kernel_call *call, const struct binary *s, size_t row,
+		     size_t rows)
 {
 	const struct nn_broadcast_axes *x = &s->axes;
-	size_t next = x->dims[x->count - 2];
-	struct nn_binary_q8 q8 = s->q8;
+	const size_t next = x->dims[x->count - 2], end = row + rows;
 
-	q8.a_stride = x->steps_a[x->count - 2];
-	q8.b_stride = x->steps_b[x->count - 2];
-	for (size_t end = row + rows; row < end; row += q8.rows) {
+	for (size_t some; row < end; row += some) {
 		size_t a, b, left = next - row % next;
 
 		find_row(x, row, &a, &b);
-		q8.rows = left < end - row ? left : end - row;
-		q8.a = (const uint8_t *)call->inputs[A] + a;
-		q8.b = (const uint8_t *)call->inputs[B] + b;
-		q8.out = (uint8_t *)call->outputs[0] + row * q8.count;
-		call->ready->isa->binary_q8(&q8);
+		some = left < end - row ? left : end - row;
+		run_some(call, s, some, s->f32.count, a, b, row * s->f32.count);
 	}
 }
 
@@ -257,19 +256,8 @@ static void run_rows_q8(const struct nn_kernel_call *call, const struct binary *
 static void run_one(const struct nn_kernel_call *call, const struct binary *s, size_t first)
 {
 	size_t left = s->f32.count - first, count = left < s->task_count ? left : s->task_count;
-	size_t a = s->f32.one_a ? 0 : first, b = s->f32.one_b ? 0 : first;
-	struct nn_binary_q8 q8 = s->q8;
 
-	if (s->number != NN_IN_INT8) {
-		run_f32(call, s, count, a, b, first);
-		return;
-	}
-	q8.rows = 1;
-	q8.count = count;
-	q8.a = (const uint8_t *)call->inputs[A] + a;
-	q8.b = (const uint8_t *)call->inputs[B] + b;
-	q8.out = (uint8_t *)call->outputs[0] + first;
-	call->ready->isa->binary_q8(&q8);
+	run_some(call, s, 1, count, s->f32.one_a ? 0 : first, s->f32.one_b ? 0 : first, first);
 }
 
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
@@ -281,10 +269,8 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	left = left < s->task_rows ? left : s->task_rows;
 	if (s->rows == 1)
 		run_one(call, s, task * s->task_count);
-	else if (s->number != NN_IN_INT8)
-		run_rows_f32(call, s, first, left);
 	else
-		run_rows_q8(call, s, first, left);
+		run_rows(call, s, first, left);
 }
 
 NN_KERNEL(binary, "arithmetic", sizeof(struct binary), NN_TAKES_ROWS(operations),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arithmetic of two vectors of floats, for all instruction sets. This file is included after
+ * Arithmetic of two matrices of floats, for all instruction sets. This file is included after
  * depthwise_f32.h and uses the macros of depthwise_f32.h. If the elements are not float32, the
  * includer defines BITS, an integer type of the same size.
  */
@@ -53,46 +53,54 @@ static inline ALWAYS_INLINE TARGET VF operate_f32(enum nn_binary operation, VF x
 	return x;
 }
 
-static inline ALWAYS_INLINE TARGET void row_of_f32(enum nn_binary operation, bool one_a, bool one_b,
-						   const struct nn_binary_f32 *b)
+static inline ALWAYS_INLINE TARGET void rows_of_f32(enum nn_binary operation, bool one_a,
+						    bool one_b, const struct nn_binary_f32 *b)
 {
 	const NUM *from_a = b->a, *from_b = b->b;
 	const VF low = SPLAT(b->low), high = SPLAT(b->high);
-	const VF x = SPLAT(*from_a), y = SPLAT(*from_b);
 	const bool clamps = operation != NN_BINARY_MAX && operation != NN_BINARY_MIN;
 	/*
 	 * Copy members of *b to local variables, so that compilers need not reload the members
 	 * after each store of a result.
 	 */
-	const size_t count = b->count;
+	const size_t count = b->count, a_stride = b->a_stride, b_stride = b->b_stride;
 	NUM *out = b->out;
 
-	for (size_t i = 0; i < count; i += LANES) {
-		const size_t left = count - i;
-		const VF value = operate_f32(operation, one_a ? x : load_f32(from_a + i, left),
-					     one_b ? y : load_f32(from_b + i, left));
+	for (size_t rows = b->rows; rows > 0; rows--) {
+		const VF x = SPLAT(*from_a), y = SPLAT(*from_b);
 
-		store_f32(out + i, clamps ? CLAMP(value, low, high) : value, left);
+		for (size_t i = 0; i < count; i += LANES) {
+			const size_t left = count - i;
+			const VF value = operate_f32(operation,
+						     one_a ? x : load_f32(from_a + i, left),
+						     one_b ? y : load_f32(from_b + i, left));
+
+			store_f32(out + i, clamps ? CLAMP(value, low, high) : value, left);
+		}
+		from_a += a_stride;
+		from_b += b_stride;
+		out += count;
 	}
 }
 
-static inline ALWAYS_INLINE TARGET void rows_of_f32(enum nn_binary operation,
-						    const struct nn_binary_f32 *b)
+static inline ALWAYS_INLINE TARGET void operation_f32(enum nn_binary operation,
+						      const struct nn_binary_f32 *b)
 {
 	if (b->one_a)
-		row_of_f32(operation, true, b->one_b, b);
+		rows_of_f32(operation, true, b->one_b, b);
 	else if (b->one_b)
-		row_of_f32(operation, false, true, b);
+		rows_of_f32(operation, false, true, b);
 	else
-		row_of_f32(operation, false, false, b);
+		rows_of_f32(operation, false, false, b);
 }
 
 static TARGET void binary_f32(const struct nn_binary_f32 *b)
 {
 	switch (b->operation) {
-#define ROWS_OF(which) case NN_BINARY_##which: return rows_of_f32(NN_BINARY_##which, b);
-	ROWS_OF(ADD) ROWS_OF(SUB) ROWS_OF(MUL) ROWS_OF(DIV) ROWS_OF(MAX) ROWS_OF(MIN) ROWS_OF(PRELU)
-#undef ROWS_OF
+#define OPERATION(which) case NN_BINARY_##which: return operation_f32(NN_BINARY_##which, b);
+	OPERATION(ADD) OPERATION(SUB) OPERATION(MUL) OPERATION(DIV) OPERATION(MAX) OPERATION(MIN)
+	OPERATION(PRELU)
+#undef OPERATION
 	case NN_BINARY_POW:
 		break;
 	}

@@ -44,8 +44,9 @@ static inline void nn_pow_f32(const struct nn_binary_f32 *b)
 	const float *x = b->a, *y = b->b;
 	float *out = b->out;
 
-	for (size_t i = 0; i < b->count; i++)
-		out[i] = powf(x[b->one_a ? 0 : i], y[b->one_b ? 0 : i]);
+	for (size_t row = 0; row < b->rows; row++, x += b->a_stride, y += b->b_stride)
+		for (size_t i = 0; i < b->count; i++)
+			*out++ = powf(x[b->one_a ? 0 : i], y[b->one_b ? 0 : i]);
 }
 
 #endif /* NN_PLAN_KERNELS_ELEMENTWISE_H */

@@ -132,6 +132,7 @@ static void clamp_fp16(const struct nn_isa *isa, const struct function *f, const
 	static const uint16_t zero = 0x8000;
 	const struct nn_binary_f32 b = {
 		.operation = NN_BINARY_ADD,
+		.rows = 1,
 		.count = count,
 		.a = &zero,
 		.b = in,

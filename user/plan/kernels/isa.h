@@ -115,14 +115,17 @@ enum nn_binary { NN_BINARY_ADD, NN_BINARY_SUB, NN_BINARY_MUL, NN_BINARY_DIV, NN_
 		 NN_BINARY_MIN, NN_BINARY_PRELU, NN_BINARY_POW };
 
 /*
- * Computes out[i] = clamp(a[i] operation b[i]). If one_a or one_b is set, operand a or b has only
- * one element. All operands and results are fp32, or all are fp16.
+ * Computes out[i] = clamp(a[i] operation b[i]) for the elements of rows. If one_a or one_b is set,
+ * each row of a or b has only one element. All operands and results are fp32, or all are fp16.
  */
 struct nn_binary_f32 {
 	enum nn_binary operation;
-	size_t count;
+	size_t rows;
+	size_t count;			/* number of elements of a row */
 	const void *a;
 	const void *b;
+	size_t a_stride;		/* elements between rows; 0 repeats one row */
+	size_t b_stride;
 	bool one_a;
 	bool one_b;
 	void *out;

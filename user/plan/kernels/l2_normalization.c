@@ -68,6 +68,7 @@ static void normalize_f32(const struct l2 *l, const struct nn_isa *isa, const fl
 	const float norm = length < LEAST_NORM ? LEAST_NORM : length;
 	const struct nn_binary_f32 quotient = {
 		.operation = NN_BINARY_DIV,
+		.rows = 1,
 		.count = l->size,
 		.a = x,
 		.b = &norm,

@@ -103,6 +103,7 @@ static void respond(const struct response *s, const struct nn_isa *isa,
 	const float beta = -s->beta;
 	const struct nn_binary_f32 power = {
 		.operation = NN_BINARY_POW,
+		.rows = 1,
 		.count = f32->count,
 		.a = f32->out,
 		.b = &beta,
@@ -110,6 +111,7 @@ static void respond(const struct response *s, const struct nn_isa *isa,
 		.out = f32->out,
 	}, product = {
 		.operation = NN_BINARY_MUL,
+		.rows = 1,
 		.count = f32->count,
 		.a = f32->in,
 		.b = f32->out,

@@ -139,6 +139,7 @@ void nn_combine_f32(const struct nn_isa *isa, enum nn_binary operation, const fl
 {
 	const struct nn_binary_f32 f = {
 		.operation = operation,
+		.rows = 1,
 		.count = count,
 		.a = a,
 		.b = b,
