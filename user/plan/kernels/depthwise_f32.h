@@ -44,8 +44,8 @@ static inline size_t vector_f32(const struct nn_depthwise_f32 *d, size_t c)
 }
 
 /*
- * Width and height of filters with a fast path, and the number of output columns that the fast path
- * computes together.
+ * Width and height of the filter with the fastest path, and the number of output columns that fast
+ * paths compute together.
  */
 #define FAST_F32 3
 #define COLUMNS_F32 4
@@ -76,12 +76,10 @@ static inline ALWAYS_INLINE TARGET void sum_taps_f32(bool near, const NUM *in, s
 
 /*
  * Computes output columns [first, last), at least COLUMNS_F32 columns, for one vector of channels
- * from channel `c` on. All filter columns and the filter rows [row, row + height) are inside the
- * image.
+ * from channel `c` on. All filter rows and columns are inside the image.
  */
-static inline ALWAYS_INLINE TARGET void inner_f32(const struct nn_depthwise_f32 *d, int height,
-						  bool near, size_t row, size_t c, size_t first,
-						  size_t last)
+static inline ALWAYS_INLINE TARGET void inner_f32(const struct nn_depthwise_f32 *d, bool near,
+						  size_t c, size_t first, size_t last)
 {
 	const VF low = SPLAT(d->low), high = SPLAT(d->high), bias = LOAD((const NUM *)d->bias + c);
 	const size_t channels = d->channels, tap = d->dilation * channels;
@@ -96,12 +94,11 @@ static inline ALWAYS_INLINE TARGET void inner_f32(const struct nn_depthwise_f32 
 	for (int k = 0; k < NEAR_F32; k++)
 		taps[k] = (size_t)k * tap;
 	UNROLL
-	for (int i = 0; i < height; i++) {
-		in[i] = (const NUM *)d->rows[row + (size_t)i] + start * channels + c;
+	for (int i = 0; i < FAST_F32; i++) {
+		in[i] = (const NUM *)d->rows[i] + start * channels + c;
 		UNROLL
 		for (int j = 0; j < FAST_F32; j++)
-			w[i][j] = LOAD(filter + ((row + (size_t)i) * FAST_F32 + (size_t)j) *
-						channels + c);
+			w[i][j] = LOAD(filter + ((size_t)i * FAST_F32 + (size_t)j) * channels + c);
 	}
 	/* The last iteration may compute some columns a second time. */
 	for (size_t x = first, by = COLUMNS_F32; x < last; x += by) {
@@ -114,7 +111,7 @@ static inline ALWAYS_INLINE TARGET void inner_f32(const struct nn_depthwise_f32 
 		if (by > COLUMNS_F32)
 			by = COLUMNS_F32;
 		UNROLL
-		for (int i = 0; i < height; i++) {
+		for (int i = 0; i < FAST_F32; i++) {
 			sum_taps_f32(near, in[i], tap, step, taps, w[i], acc);
 			in[i] += by * step;
 		}
@@ -127,17 +124,80 @@ static inline ALWAYS_INLINE TARGET void inner_f32(const struct nn_depthwise_f32 
 	}
 }
 
-#define INNER_F32(name, height, near)							\
-static TARGET void name(const struct nn_depthwise_f32 *d, size_t row, size_t c, size_t first,	\
-			size_t last)							\
-{											\
-	inner_f32(d, height, near, row, c, first, last);				\
+#define WIDEST_F32 7		/* maximum width of filters with a fast path */
+
+/*
+ * Computes the same as inner_f32() for filters with `width` columns, of which the rows [row, row +
+ * height) are inside the image.
+ */
+static inline ALWAYS_INLINE TARGET void lines_f32(const struct nn_depthwise_f32 *d, int width,
+						  bool near, size_t row, size_t height, size_t c,
+						  size_t first, size_t last)
+{
+	const VF low = SPLAT(d->low), high = SPLAT(d->high), bias = LOAD((const NUM *)d->bias + c);
+	const size_t channels = d->channels, tap = d->dilation * channels;
+	const size_t step = near ? tap : d->stride * channels;
+
+	for (size_t x = first, by = COLUMNS_F32; by; x += by) {
+		const size_t start = (x * d->stride - (size_t)d->head) * channels + c;
+		const NUM *w = (const NUM *)d->filter + row * (size_t)width * channels + c;
+		NUM *out = (NUM *)d->out + x * channels + c;
+		VF acc[COLUMNS_F32];
+
+		UNROLL
+		for (int k = 0; k < COLUMNS_F32; k++)
+			acc[k] = bias;
+		for (size_t i = row; i < row + height; i++) {
+			const NUM *in = (const NUM *)d->rows[i] + start;
+			VF all[WIDEST_F32 + COLUMNS_F32];
+
+			UNROLL
+			for (int k = 0; k < width + COLUMNS_F32 - 1; k++)
+				if (near)
+					all[k] = LOAD(in + (size_t)k * tap);
+			UNROLL
+			for (int j = 0; j < width; j++, w += channels) {
+				const VF weight = LOAD(w);
+
+				UNROLL
+				for (int k = 0; k < COLUMNS_F32; k++)
+					acc[k] = MADD(near ? all[j + k] :
+						      LOAD(in + (size_t)k * step + (size_t)j * tap),
+						      weight, acc[k]);
+			}
+		}
+		UNROLL
+		for (int k = 0; k < COLUMNS_F32; k++)
+			STORE(out + (size_t)k * channels, CLAMP(acc[k], low, high));
+		/* The last iteration may compute some columns a second time. */
+		by = last - x - COLUMNS_F32;
+		if (by > COLUMNS_F32)
+			by = COLUMNS_F32;
+	}
 }
 
-INNER_F32(near_3_f32, FAST_F32, true)
-INNER_F32(near_2_f32, FAST_F32 - 1, true)
-INNER_F32(far_3_f32, FAST_F32, false)
-INNER_F32(far_2_f32, FAST_F32 - 1, false)
+typedef void inner_f32_fn(const struct nn_depthwise_f32 *d, size_t row, size_t height, size_t c,
+			  size_t first, size_t last);
+
+#define INNER_F32(near)									\
+static TARGET void inner_##near##_f32(const struct nn_depthwise_f32 *d, size_t row, size_t height, \
+				      size_t c, size_t first, size_t last)		\
+{											\
+	(void)row, (void)height;							\
+	inner_f32(d, near, c, first, last);						\
+}
+
+#define LINES_F32(width, near)								\
+static TARGET void lines_##width##_##near##_f32(const struct nn_depthwise_f32 *d, size_t row,	\
+						size_t height, size_t c, size_t first,	\
+						size_t last)				\
+{											\
+	lines_f32(d, width, near, row, height, c, first, last);				\
+}
+
+INNER_F32(true) INNER_F32(false)
+LINES_F32(3, true) LINES_F32(5, true) LINES_F32(7, true)
+LINES_F32(3, false) LINES_F32(5, false) LINES_F32(7, false)
 
 /*
  * Computes one output column for `count` channels; of each filter row, `taps` taps from tap `first`
@@ -261,36 +321,38 @@ static TARGET void column_f32(const struct nn_depthwise_f32 *d, size_t x, size_t
 		window_f32(d, x, first, last - first, c, d->count - c);
 }
 
-typedef void inner_f32_fn(const struct nn_depthwise_f32 *d, size_t row, size_t c, size_t first,
-			  size_t last);
-
 /*
- * Returns the inner loop for the two or three rows of a 3 x 3 filter that are inside the image, and
- * sets *row to the first row inside. Returns NULL if fewer than two rows are inside the image, or
- * if the convolution has no fast path.
+ * Returns the inner loop for the rows of a filter that are inside the image: *height rows from row
+ * *row on. Returns NULL if no row is inside the image, or if the filter's width has no fast path.
  */
-static inner_f32_fn *find_inner_f32(const struct nn_depthwise_f32 *d, size_t *row)
+static inner_f32_fn *find_inner_f32(const struct nn_depthwise_f32 *d, size_t *row, size_t *height)
 {
-	bool near = d->stride == d->dilation;
+	static inner_f32_fn *const lines[2][WIDEST_F32 + 1] = {
+		{ [3] = lines_3_false_f32, [5] = lines_5_false_f32, [7] = lines_7_false_f32 },
+		{ [3] = lines_3_true_f32, [5] = lines_5_true_f32, [7] = lines_7_true_f32 },
+	};
+	const bool near = d->stride == d->dilation;
+	size_t end = d->height;
 
-	*row = d->height == FAST_F32 && !d->rows[0];
-	if (d->width != FAST_F32 || d->height != FAST_F32 || !d->rows[1] ||
-	    (!d->rows[0] && !d->rows[2]))
-		return NULL;
-	if (d->rows[0] && d->rows[2])
-		return near ? near_3_f32 : far_3_f32;
-	return near ? near_2_f32 : far_2_f32;
+	for (*row = 0; *row < end && !d->rows[*row];)
+		++*row;
+	while (end > *row && !d->rows[end - 1])
+		end--;
+	*height = end - *row;
+	if (*height == FAST_F32 && d->height == FAST_F32 && d->width == FAST_F32)
+		return near ? inner_true_f32 : inner_false_f32;
+	return *height && d->width <= WIDEST_F32 ? lines[near][d->width] : NULL;
 }
 
 static TARGET void depthwise_f32(const struct nn_depthwise_f32 *d)
 {
-	size_t first, last, row, c = 0;
-	inner_f32_fn *inner = find_inner_f32(d, &row);
+	size_t first, last, row, height, c = 0;
+	inner_f32_fn *inner = find_inner_f32(d, &row, &height);
 
 	inside_f32(d, &first, &last);
 	if (inner && last - first >= COLUMNS_F32)
 		for (; c < d->count && d->count >= LANES; c += LANES)
-			inner(d, row, vector_f32(d, c), first, last);
+			inner(d, row, height, vector_f32(d, c), first, last);
 	for (size_t x = 0; x < first; x++)
 		column_f32(d, x, 0);
 	for (size_t x = first; x < last && c < d->count; x++)
