@@ -12,14 +12,11 @@
 #include "plan/kernels/caches.h"
 #include "plan/kernels/fields_row.h"
 #include "plan/kernels/gemm.h"
-#include "plan/kernels/unroll.h"
+#include "plan/kernels/windows.h"
 
 enum { X, FILTER, BIAS };
 
 #define MIN_BLOCK_ROWS 14
-#define CHUNK 16			/* bytes that one memcpy() copies in copy_few_inside() */
-/* largest row of a window, in bytes, that is copied in chunks */
-#define MAX_FEW 256
 #define MIN_PART 16	/* minimum number of channels for reading taps in place */
 #define MAX_PARTS 64
 /* rows of a task: a multiple of the number of rows of every tile size */
@@ -95,7 +92,8 @@ static bool complete(void *state, struct nn_ready *ready)
 	ready->packed_size = nn_gemm_packed_size(&c->gemm, ready->isa);
 	copied = c->in_parts ? MIN_BLOCK_ROWS : c->gemm.block_rows;
 	c->copy_size = c->direct ? 0 :
-		       nn_kernel_aligned(copied * c->gemm.a_stride * c->gemm.element + CHUNK);
+		       nn_kernel_aligned(copied * c->gemm.a_stride * c->gemm.element +
+					 NN_WINDOWS_EXCESS);
 	ready->scratch_size = c->copy_size + nn_gemm_scratch(&c->gemm, ready->isa);
 	ready->tasks = c->gemm.row_blocks * c->gemm.column_blocks;
 	if (c->packs)
@@ -128,132 +126,19 @@ static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint
 }
 
 /*
- * Copies one row of a window, which begins at column `x` of a row of the image. If `row` is NULL,
- * the whole row of the window is padding.
- */
-static char *copy_taps(const struct conv *c, const char *row, int64_t x, char *to)
-{
-	const struct nn_axis *w = &c->window.w;
-	size_t pixel = c->in.c * c->gemm.element;
-
-	for (uint32_t j = 0; j < w->filter; j++, x += w->dilation, to += pixel) {
-		if (row && x >= 0 && x < w->in)
-			memcpy(to, row + (size_t)x * pixel, pixel);
-		else
-			memset(to, c->padding, pixel);
-	}
-	return to;
-}
-
-/* Copies the window that begins at row `y` and column `x` of an image. */
-static char *copy_window(const struct conv *c, const char *in, int64_t y, int64_t x, char *to)
-{
-	const struct nn_axis *h = &c->window.h;
-	size_t row_size = c->in.w * c->in.c * c->gemm.element;
-	char *end = to + c->gemm.a_stride * c->gemm.element;
-
-	for (uint32_t i = 0; i < h->filter; i++, y += h->dilation)
-		to = copy_taps(c, y >= 0 && y < h->in ? in + (size_t)y * row_size : NULL, x, to);
-	return end;
-}
-
-/*
- * Returns the number of adjacent windows, from row `y` and column `x` on, that are inside the
- * image. Counts only windows whose rows are all followed by CHUNK more bytes of the image, so that
- * the rows can be copied in chunks.
- */
-static size_t count_inside(const struct conv *c, int64_t y, int64_t x)
-{
-	const struct nn_axis *h = &c->window.h, *w = &c->window.w;
-	int64_t last = y + (int64_t)(h->filter - 1) * h->dilation, most = (int64_t)w->in;
-	int64_t pixel = (int64_t)(c->in.c * c->gemm.element);
-
-	/*
-	 * Reading up to CHUNK bytes beyond the end of an image row is safe if another row of at
-	 * least CHUNK bytes follows.
-	 */
-	if (last + 1 >= h->in || most * pixel < CHUNK)
-		most -= (CHUNK + pixel - 1) / pixel;
-	most -= w->filter;
-	if (w->dilation != 1 || y < 0 || last >= h->in || x < 0 || x > most)
-		return 0;
-	return (size_t)(most - x) / w->stride + 1;
-}
-
-/*
- * Copies `count` windows that are inside the image. The first window begins at `from`. Short rows
- * of windows are copied in whole chunks of CHUNK bytes. The excess bytes of a chunk are overwritten
- * by the next row.
- */
-static inline ALWAYS_INLINE char *copy_inside(const struct conv *c, bool few, const char *from,
-					      size_t count, char *to)
-{
-	const size_t pixel = c->in.c * c->gemm.element, size = c->window.w.filter * pixel;
-	const size_t row = c->window.h.dilation * c->in.w * pixel, rows = c->window.h.filter;
-	const size_t step = c->window.w.stride * pixel, next = c->gemm.a_stride * c->gemm.element;
-
-	for (; count > 0; count--, from += step, to += next) {
-		const char *piece = from;
-		char *place = to;
-
-		for (size_t i = 0; i < rows; i++, piece += row, place += size) {
-			if (!few)
-				memcpy(place, piece, size);
-			for (size_t k = 0; few && k < size; k += CHUNK)
-				memcpy(place + k, piece + k, CHUNK);
-		}
-	}
-	return to;
-}
-
-static char *copy_few_inside(const struct conv *c, const char *from, size_t count, char *to)
-{
-	return copy_inside(c, true, from, count, to);
-}
-
-static char *copy_many_inside(const struct conv *c, const char *from, size_t count, char *to)
-{
-	return copy_inside(c, false, from, count, to);
-}
-
-/*
  * Copies the windows of the output pixels [first, first + count) to adjacent rows of the product.
  */
-static void copy_windows(const struct conv *c, const char *in, size_t first, size_t count,
-			 char *to)
+static void copy_windows(const struct conv *c, const char *in, size_t first, size_t count, char *to)
 {
-	const struct nn_axis *h = &c->window.h, *w = &c->window.w;
-	size_t pixel = c->in.c * c->gemm.element, row_size = c->in.w * pixel;
-	size_t x = first % w->out, y = first / w->out % h->out, some;
+	const size_t pixel = c->in.c * c->gemm.element;
+	const size_t image = first / c->window.w.out / c->window.h.out;
+	const struct nn_windows windows = {
+		.window = &c->window, .pixel = pixel, .step = pixel,
+		.stride = c->gemm.a_stride * c->gemm.element,
+		.end_line = c->in.h, .padding = c->padding,
+	};
 
-	char *(*copy)(const struct conv *c, const char *from, size_t count, char *to) =
-		w->filter * pixel <= MAX_FEW ? copy_few_inside : copy_many_inside;
-
-	in += first / w->out / h->out * c->in.h * row_size;
-	for (; count > 0; count -= some) {
-		int64_t at_y = (int64_t)(y * h->stride) - h->head;
-		int64_t at_x = (int64_t)(x * w->stride) - w->head;
-		size_t left = w->out - x < count ? w->out - x : count;
-
-		some = count_inside(c, at_y, at_x);
-		if (some > left)
-			some = left;
-		if (some) {
-			to = copy(c, in + (size_t)at_y * row_size + (size_t)at_x * pixel, some,
-				  to);
-		} else {
-			to = copy_window(c, in, at_y, at_x, to);
-			some = 1;
-		}
-		x += some;
-		if (x < w->out)
-			continue;
-		x = 0;
-		if (++y < h->out)
-			continue;
-		y = 0;
-		in += c->in.h * row_size;
-	}
+	nn_copy_windows(&windows, in + image * c->in.h * c->in.w * pixel, first, count, to);
 }
 
 /* Consecutive pixels of the output; the pixels may belong to several lines and images. */

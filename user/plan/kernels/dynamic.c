@@ -13,6 +13,7 @@
 #include "ops/traits.h"
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/squares.h"
+#include "plan/kernels/windows.h"
 
 enum { X, WEIGHTS, BIAS };
 
@@ -209,8 +210,8 @@ static bool complete(void *state, struct nn_ready *ready)
 		return true;
 	}
 	nn_gemm_divide(g, ready->isa, ready->threads, g->rows);
-	d->rows_size = nn_kernel_aligned(SOME_ROWS * g->a_stride);
-	d->lines_size = d->is_window ? nn_kernel_aligned(most_lines(d) * line) : 0;
+	d->rows_size = nn_kernel_aligned(SOME_ROWS * g->a_stride + NN_WINDOWS_EXCESS);
+	d->lines_size = d->is_window ? nn_kernel_aligned(most_lines(d) * line + NN_WINDOWS_EXCESS) : 0;
 	d->sums_size = nn_kernel_aligned(SOME_ROWS * sizeof(int32_t) *
 					 (padded(g->columns) < SOME_COLUMNS ? padded(g->columns) :
 									      SOME_COLUMNS));
@@ -399,30 +400,6 @@ static void find_lines(const struct nn_axis *h, size_t first, size_t last, size_
 	*count = *count > *from ? *count - *from : 0;
 }
 
-/* Copies the bytes of one window. `lines` has the image's lines from line `from` on. */
-static void copy_window(const struct dynamic *d, const uint8_t *lines, size_t from, size_t y,
-			size_t x, uint8_t zero, uint8_t *to)
-{
-	const struct nn_axis *h = &d->window.h, *w = &d->window.w;
-	const size_t pixel = d->in.c;
-
-	for (uint32_t i = 0; i < h->filter; i++) {
-		const int64_t at_y = (int64_t)(y * h->stride) - h->head + (int64_t)i * h->dilation;
-		const bool is_line = at_y >= 0 && at_y < h->in;
-		const uint8_t *line = is_line ? lines + ((size_t)at_y - from) * w->in * pixel : lines;
-
-		for (uint32_t j = 0; j < w->filter; j++, to += pixel) {
-			const int64_t at = (int64_t)(x * w->stride) - w->head +
-					   (int64_t)j * w->dilation;
-
-			if (is_line && at >= 0 && at < w->in)
-				memcpy(to, line + (size_t)at * pixel, pixel);
-			else
-				memset(to, zero, pixel);
-		}
-	}
-}
-
 /*
  * Quantises the windows of `count` output pixels of one image. Each window becomes one row of the
  * product.
@@ -439,9 +416,10 @@ static void quantise_windows(const struct dynamic *d, struct quantiser *q, size_
 
 	find_lines(h, y, last, &from, &there);
 	q->isa->dynamic_bytes(how, q->x + image * q->length + from * line, there * line, lines);
-	for (size_t i = first; i < first + count; i++, rows += d->gemm.a_stride)
-		copy_window(d, lines, from, i / w->out % h->out, i % w->out, (uint8_t)how->zero,
-			    rows);
+	nn_copy_windows(&(struct nn_windows){
+		.window = &d->window, .pixel = d->in.c, .step = d->in.c, .stride = d->gemm.a_stride,
+		.first_line = from, .end_line = from + there, .padding = (uint8_t)how->zero,
+	}, (char *)lines, first, count, (char *)rows);
 }
 
 /* Quantises rows of the product; each row is a row or a pixel of the input. */
