@@ -29,10 +29,13 @@ struct dynamic {
 	enum kind kind;
 	enum nn_dynamic_form form;
 	/*
-	 * The matrix product. A depthwise convolution uses only the sizes, the zero point and the
-	 * bounds of the product.
+	 * The matrix product of each group. A depthwise convolution uses only the sizes, the zero
+	 * point and the bounds of the product.
 	 */
 	struct nn_gemm gemm;
+	uint32_t groups;		/* 1, except for a convolution */
+	uint32_t columns;		/* of all groups */
+	uint32_t channels;		/* of a group of a convolution */
 	struct nn_image in;		/* input of a convolution */
 	struct nn_window window;
 	bool is_window;		/* true: a row of the product is a window, not a single pixel */
@@ -53,12 +56,15 @@ static const struct nn_field fields[] = {
 	     DIMENSION(gemm.rows), DIMENSION(gemm.depth),
 	     SPAN(INPUT(X), FLOATS, gemm.rows, gemm.depth),
 	     SPAN(OUTPUT(0), FLOATS, gemm.rows, gemm.columns)),
+	DIMENSION(groups), DIMENSION(columns), EQUAL(columns, groups, gemm.columns),
+	WHEN(kind, IS(PRODUCT), LIMIT(1, groups)),
 	WHEN(kind, SET,
 	     IMAGE_WINDOW(in, window), WINDOW_REACHES(window),
 	     LIMIT(UINT32_MAX, window.h.filter, window.w.filter, in.c),
+	     DIMENSION(channels), EQUAL(in.c, groups, channels),
 	     SPAN(INPUT(X), FLOATS, in.n, window.h.in, window.w.in, in.c),
-	     SPAN(OUTPUT(0), FLOATS, in.n, window.h.out, window.w.out, gemm.columns)),
-	WHEN(kind, IS(DEPTHWISE), EQUAL(gemm.columns, in.c)),
+	     SPAN(OUTPUT(0), FLOATS, in.n, window.h.out, window.w.out, columns)),
+	WHEN(kind, IS(DEPTHWISE), EQUAL(gemm.columns, in.c), LIMIT(1, groups)),
 	END
 };
 
@@ -83,7 +89,7 @@ static size_t taps_of(const struct dynamic *d)
 	return (size_t)d->window.h.filter * d->window.w.filter;
 }
 
-/* Returns the size of the packed weights in bytes. */
+/* Returns the size of a group's packed weights in bytes. */
 static size_t weights_size(const struct dynamic *d, const struct nn_isa *isa)
 {
 	return nn_kernel_aligned(d->kind == DEPTHWISE ?
@@ -94,8 +100,9 @@ static size_t weights_size(const struct dynamic *d, const struct nn_isa *isa)
 static struct columns columns_of(const struct dynamic *d, const struct nn_ready *ready,
 				 const void *packed)
 {
-	const float *scales = (const void *)((const char *)packed + weights_size(d, ready->isa));
-	const size_t count = padded(d->gemm.columns);
+	const float *scales = (const void *)((const char *)packed +
+					     d->groups * weights_size(d, ready->isa));
+	const size_t count = padded(d->columns);
 
 	return (struct columns){ scales, scales + count, (const int32_t *)(scales + 2 * count) };
 }
@@ -127,13 +134,14 @@ static bool read_conv(const struct nn_run *r, struct dynamic *d)
 {
 	struct nn_conv v;
 
-	if (nn_conv_read(r, &v) || v.nchw ||
-	    (v.groups > 1 && (v.depth != 1 || v.width != 1)))
+	if (nn_conv_read(r, &v) || v.nchw)
 		return false;
-	d->kind = v.groups > 1 ? DEPTHWISE : CONVOLUTION;
+	d->kind = v.groups > 1 && v.depth == 1 && v.width == 1 ? DEPTHWISE : CONVOLUTION;
+	d->groups = d->kind == DEPTHWISE ? 1 : v.groups;
+	d->channels = v.in.c / d->groups;
 	d->in = v.in;
 	d->window = v.window;
-	d->gemm.columns = v.out.c;
+	d->gemm.columns = v.out.c / d->groups;
 	return true;
 }
 
@@ -143,9 +151,9 @@ static void set_conv(struct dynamic *d)
 	const struct nn_axis *h = &d->window.h, *w = &d->window.w;
 
 	d->is_window = h->filter != 1 || w->filter != 1 || h->stride != 1 || w->stride != 1 ||
-		       h->out != h->in || w->out != w->in;
+		       h->out != h->in || w->out != w->in || d->groups > 1;
 	d->gemm.rows = (size_t)d->in.n * h->out * w->out;
-	d->gemm.depth = taps_of(d) * (d->kind == DEPTHWISE ? 1 : d->in.c);
+	d->gemm.depth = taps_of(d) * (d->kind == DEPTHWISE ? 1 : d->channels);
 }
 
 /* Returns the maximum number of image lines that are read at a time. */
@@ -199,7 +207,8 @@ static bool complete(void *state, struct nn_ready *ready)
 	g->sums = true;
 	if (!nn_gemm_complete(g, ready->isa))
 		return false;
-	ready->packed_size = weights_size(d, ready->isa) + 3 * padded(g->columns) * sizeof(float);
+	ready->packed_size = d->groups * weights_size(d, ready->isa) +
+			     3 * padded(d->columns) * sizeof(float);
 	if (d->kind == DEPTHWISE) {
 		const uint32_t lines = d->in.n * d->window.h.out;
 
@@ -211,7 +220,8 @@ static bool complete(void *state, struct nn_ready *ready)
 	}
 	nn_gemm_divide(g, ready->isa, ready->threads, g->rows);
 	d->rows_size = nn_kernel_aligned(SOME_ROWS * g->a_stride + NN_WINDOWS_EXCESS);
-	d->lines_size = d->is_window ? nn_kernel_aligned(most_lines(d) * line + NN_WINDOWS_EXCESS) : 0;
+	d->lines_size = !d->is_window ? 0 :
+			nn_kernel_aligned(most_lines(d) * line + NN_WINDOWS_EXCESS);
 	d->sums_size = nn_kernel_aligned(SOME_ROWS * sizeof(int32_t) *
 					 (padded(g->columns) < SOME_COLUMNS ? padded(g->columns) :
 									      SOME_COLUMNS));
@@ -229,6 +239,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	const uint32_t activation = nn_run_activation(r);
 	struct dynamic *d = ready->state;
 
+	d->groups = 1;
 	if (r->inputs[X].type != NN_TENSOR_FLOAT32 || !weights->data ||
 	    (!is_matmul && !r->inputs[BIAS].data))
 		return false;
@@ -236,6 +247,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 		return false;
 	if (!is_conv && !is_matmul)
 		read_fully_connected(r, d);
+	d->columns = d->groups * (uint32_t)d->gemm.columns;
 	d->gemm.b_zero = nn_q8_signed_zero(weights);
 	d->form = (enum nn_dynamic_form)nn_run_int(r, nn_dynamic_form_input(r), 0);
 	nn_fused_range_float(activation ? nn_run_int(r, activation, 0) : 0, &d->gemm.low,
@@ -254,8 +266,8 @@ static void pack_columns(const struct nn_run *r, const struct dynamic *d,
 	float *scales = (float *)columns->scales, *biases = (float *)columns->biases;
 	int32_t *sums = (int32_t *)columns->sums;
 
-	memset(scales, 0, 3 * padded(d->gemm.columns) * sizeof(*scales));
-	for (size_t c = 0; c < d->gemm.columns; c++, bytes += d->gemm.depth) {
+	memset(scales, 0, 3 * padded(d->columns) * sizeof(*scales));
+	for (size_t c = 0; c < d->columns; c++, bytes += d->gemm.depth) {
 		int32_t sum = 0;
 
 		for (size_t k = 0; k < d->gemm.depth; k++)
@@ -299,8 +311,11 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 	pack_columns(r, d, &weights, &columns);
 	if (d->kind == DEPTHWISE)
 		pack_taps(d, &weights, packed);
-	else
-		nn_gemm_pack_sums(&weights, &d->gemm, ready->isa, packed);
+	for (uint32_t i = 0; d->kind != DEPTHWISE && i < d->groups; i++) {
+		nn_gemm_pack_sums(&weights, &d->gemm, ready->isa,
+				  (char *)packed + i * weights_size(d, ready->isa));
+		weights.data = (char *)weights.data + d->gemm.columns * d->gemm.depth;
+	}
 	free(transposed);
 	return true;
 }
@@ -401,11 +416,11 @@ static void find_lines(const struct nn_axis *h, size_t first, size_t last, size_
 }
 
 /*
- * Quantises the windows of `count` output pixels of one image. Each window becomes one row of the
- * product.
+ * Quantises the lines that the windows of `count` output pixels of one image read. Returns the
+ * description of these windows' first group.
  */
-static void quantise_windows(const struct dynamic *d, struct quantiser *q, size_t first,
-			     size_t count, uint8_t *rows, uint8_t *lines)
+static struct nn_windows quantise_windows(const struct dynamic *d, struct quantiser *q,
+					  size_t first, size_t count, uint8_t *lines)
 {
 	const struct nn_axis *h = &d->window.h, *w = &d->window.w;
 	const size_t image = first / w->out / h->out, y = first / w->out % h->out;
@@ -416,10 +431,11 @@ static void quantise_windows(const struct dynamic *d, struct quantiser *q, size_
 
 	find_lines(h, y, last, &from, &there);
 	q->isa->dynamic_bytes(how, q->x + image * q->length + from * line, there * line, lines);
-	nn_copy_windows(&(struct nn_windows){
-		.window = &d->window, .pixel = d->in.c, .step = d->in.c, .stride = d->gemm.a_stride,
-		.first_line = from, .end_line = from + there, .padding = (uint8_t)how->zero,
-	}, (char *)lines, first, count, (char *)rows);
+	return (struct nn_windows){
+		.window = &d->window, .pixel = d->channels, .step = d->in.c,
+		.stride = d->gemm.a_stride, .first_line = from, .end_line = from + there,
+		.padding = (uint8_t)how->zero,
+	};
 }
 
 /* Quantises rows of the product; each row is a row or a pixel of the input. */
@@ -434,40 +450,62 @@ static void quantise_rows(const struct dynamic *d, struct quantiser *q, size_t f
 	}
 }
 
+/*
+ * Multiplies `count` rows of a group, from row `first` on, and converts the sums to floats. how[i *
+ * how_step] is the quantisation of row i.
+ */
+static void run_rows(const struct nn_kernel_call *call, const struct dynamic *d, uint32_t task,
+		     uint32_t group, size_t first, size_t count, const uint8_t *rows, int32_t *sums,
+		     const struct nn_dynamic *how, size_t how_step)
+{
+	const struct nn_gemm *g = &d->gemm;
+	const struct columns all = columns_of(d, call->ready, call->ready->packed);
+	const size_t before = group * g->columns;
+	struct nn_ready ready = *call->ready;
+	size_t first_column, columns;
+	const size_t end_column = nn_gemm_columns(g, task % g->column_blocks, &first_column) +
+				  first_column;
+
+	ready.packed = (const char *)ready.packed + group * weights_size(d, ready.isa);
+	for (size_t c = first_column; c < end_column; c += columns) {
+		columns = end_column - c < SOME_COLUMNS ? end_column - c : SOME_COLUMNS;
+		nn_gemm_run_sums(&ready, g, count, c, columns, rows, sums, padded(columns),
+				 (char *)sums + d->sums_size);
+		for (size_t i = 0; i < count; i++)
+			finish(ready.isa, d, &all, before + c, columns, sums + i * padded(columns),
+			       &how[i * how_step],
+			       (float *)call->outputs[0] + (first + i) * d->columns + before + c);
+	}
+}
+
 static void run_products(const struct nn_kernel_call *call, const struct dynamic *d,
 			 uint32_t task, char *scratch)
 {
 	const struct nn_gemm *g = &d->gemm;
-	const struct columns all = columns_of(d, call->ready, call->ready->packed);
 	const size_t begin = task / g->column_blocks * g->block_rows;
 	const size_t end = g->rows - begin < g->block_rows ? g->rows : begin + g->block_rows;
 	const size_t image = (size_t)d->window.h.out * d->window.w.out;
 	struct quantiser q = quantiser_of(call, d);
 	uint8_t *rows = (uint8_t *)scratch, *lines = rows + d->rows_size;
 	int32_t *sums = (int32_t *)(lines + d->lines_size);
-	void *wide = (char *)sums + d->sums_size;
 	struct nn_dynamic how[SOME_ROWS];
-	size_t first_column, count, columns;
-	const size_t end_column = nn_gemm_columns(g, task % g->column_blocks, &first_column) +
-				  first_column;
+	struct nn_windows windows;
+	size_t count;
 
 	for (size_t first = begin; first < end; first += count) {
 		count = end - first < SOME_ROWS ? end - first : SOME_ROWS;
-		if (d->is_window) {
-			if (image - first % image < count)
-				count = image - first % image;
-			quantise_windows(d, &q, first, count, rows, lines);
-		} else {
+		if (!d->is_window) {
 			quantise_rows(d, &q, first, count, rows, how);
+			run_rows(call, d, task, 0, first, count, rows, sums, how, 1);
+			continue;
 		}
-		for (size_t c = first_column; c < end_column; c += columns) {
-			columns = end_column - c < SOME_COLUMNS ? end_column - c : SOME_COLUMNS;
-			nn_gemm_run_sums(call->ready, g, count, c, columns, rows, sums,
-					 padded(columns), wide);
-			for (size_t i = 0; i < count; i++)
-				finish(q.isa, d, &all, c, columns, sums + i * padded(columns),
-				       d->is_window ? &q.how : &how[i],
-				       (float *)call->outputs[0] + (first + i) * g->columns + c);
+		if (image - first % image < count)
+			count = image - first % image;
+		windows = quantise_windows(d, &q, first, count, lines);
+		for (uint32_t i = 0; i < d->groups; i++) {
+			nn_copy_windows(&windows, (char *)lines + i * d->channels, first, count,
+					(char *)rows);
+			run_rows(call, d, task, i, first, count, rows, sums, &q.how, 0);
 		}
 	}
 }
