@@ -71,8 +71,13 @@ static enum nn_status pick(struct nn_run *r)
 					   values->dims[axis]);
 	}
 	for (uint32_t o = 0; o < outer; o++, from += size * values->dims[axis]) {
-		for (uint32_t i = 0; i < count; i++, to += size)
-			memcpy(to, from + (size_t)index[i] * size, size);
+		for (uint32_t i = 0; i < count; i++, to += size) {
+			/* A constant size avoids a call of memcpy() for each number. */
+			if (size == sizeof(float))
+				memcpy(to, from + (size_t)index[i] * sizeof(float), sizeof(float));
+			else
+				memcpy(to, from + (size_t)index[i] * size, size);
+		}
 	}
 	return NN_OK;
 }
