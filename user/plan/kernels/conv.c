@@ -255,7 +255,7 @@ static void run_parts(const struct nn_kernel_call *call, uint32_t task, void *sc
 	const struct nn_gemm *g = &c->gemm;
 	struct nn_gemm_part parts[MAX_PARTS];
 	size_t row = task / g->column_blocks * g->block_rows, end = row + g->block_rows, rows;
-	const size_t tile = call->ready->isa->tile_rows, most = MIN_BLOCK_ROWS / tile * tile;
+	const size_t tile = nn_gemm_isa(g, call->ready->isa)->tile_rows, most = MIN_BLOCK_ROWS / tile * tile;
 	struct pixels pixels;
 
 	if (end > g->rows)

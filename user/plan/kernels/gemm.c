@@ -34,7 +34,7 @@ static const struct nn_gemm_config *config_of(const struct nn_gemm *g, const str
 /* Returns the number of bytes of the panels for `columns` columns. */
 static size_t panels_size(const struct nn_gemm *g, const struct nn_isa *isa, size_t columns)
 {
-	const size_t lanes = nn_number_lanes(isa, g->number);
+	const size_t lanes = nn_number_lanes(nn_gemm_isa(g, isa), g->number);
 
 	return g->number == NN_IN_INT8 ?
 	       config_of(g, isa)->size(config_of(g, isa), columns, g->depth) :
@@ -48,6 +48,11 @@ size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa)
 
 void nn_gemm_set_number(struct nn_gemm *g, const struct nn_isa *isa, enum nn_number number)
 {
+	const size_t half = isa->lanes / 2;
+
+	/* Wide vectors would have many idle lanes in a product of few columns. */
+	g->is_narrow = number == NN_IN_FLOATS && isa->narrow && g->rows > 1 &&
+		       (g->columns <= half || (g->columns > 2 * half && g->columns <= 3 * half));
 	g->c_stride = g->columns;
 	g->number = number;
 	g->element = nn_number_size(number);
@@ -312,8 +317,8 @@ bool nn_gemm_pack(const struct nn_run *r, const struct nn_gemm *g, const struct 
 		memcpy(to, weights, count * g->depth * g->element);
 		memcpy(to + count * g->depth * g->element, bias, count * g->element);
 	} else if (g->number == NN_IN_FLOATS) {
-		nn_gemm_pack_rows_f32(isa, (const float *)weights, (const float *)bias, count,
-				      g->depth, (float *)to);
+		nn_gemm_pack_rows_f32(nn_gemm_isa(g, isa), (const float *)weights,
+				      (const float *)bias, count, g->depth, (float *)to);
 	} else {
 		pack_rows_f16(nn_number_lanes(isa, g->number), (const uint16_t *)weights,
 			      (const uint16_t *)bias, count, g->depth, (uint16_t *)to);
@@ -365,7 +370,7 @@ static void multiply(const struct nn_ready *ready, const struct nn_gemm *g,
 	else if (g->few)
 		ready->isa->few_f32(gemm);
 	else
-		ready->isa->gemm_f32(gemm);
+		nn_gemm_isa(g, ready->isa)->gemm_f32(gemm);
 }
 
 void nn_gemm_run_parts(const struct nn_ready *ready, const struct nn_gemm *g, size_t row,

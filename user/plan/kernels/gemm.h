@@ -28,6 +28,7 @@ struct nn_gemm {
 	enum nn_number number;
 	bool sums;			/* results are int32 sums; see nn_gemm_run_sums() */
 	bool few;			/* few_f32() of nn_isa computes the product from parts */
+	bool is_narrow;			/* nn_isa.narrow multiplies the floats */
 	size_t rows;
 	size_t columns;
 	size_t depth;
@@ -130,6 +131,12 @@ void nn_gemm_pack_sums(const struct nn_tensor *weights, const struct nn_gemm *g,
 void nn_gemm_run_sums(const struct nn_ready *ready, const struct nn_gemm *g, size_t rows,
 		      size_t first, size_t columns, const void *a, int32_t *sums, size_t stride,
 		      void *scratch);
+
+/* Returns the instruction set that multiplies floats. */
+static inline const struct nn_isa *nn_gemm_isa(const struct nn_gemm *g, const struct nn_isa *isa)
+{
+	return g->is_narrow ? isa->narrow : isa;
+}
 
 /* Returns the number of columns of a block, and sets *first to the block's first column. */
 size_t nn_gemm_columns(const struct nn_gemm *g, uint32_t column_block, size_t *first);

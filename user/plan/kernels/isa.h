@@ -416,6 +416,8 @@ struct nn_isa {
 	 */
 	bool (*runs)(void);
 	uint32_t lanes;			/* floats in a vector */
+	/* instruction set with half the lanes that every CPU with this one has; otherwise NULL */
+	const struct nn_isa *narrow;
 	uint32_t tile_rows;		/* rows of gemm_f32's largest tile */
 	void (*gemm_f32)(const struct nn_gemm_f32 *g);
 	/*

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "plan/kernels/isa_x86.h"
 #include "plan/kernels/q8_avx512.h"
 
 #define TARGET NN_TARGET_AVX512
@@ -86,6 +87,7 @@ const struct nn_isa nn_isa_vnni = {
 	.name = "avx512-vnni",
 	.runs = runs_vnni,
 	LOOPS_F32,
+	.narrow = &nn_isa_avx2,
 	LOOPS_Q8,
 	.gemm_q8 = { NN_GEMM_FOURS(LANES), .run = nn_gemm_q8_avx512 },
 	.depthwise_q8 = { NN_DEPTHWISE_IN_PLANES, .run = nn_depthwise_q8_avx512 },
@@ -95,6 +97,7 @@ const struct nn_isa nn_isa_avx512 = {
 	.name = "avx512",
 	.runs = runs_avx512,
 	LOOPS_F32,
+	.narrow = &nn_isa_avx2,
 	LOOPS_Q8,
 	GEMM_PAIRS,
 	DEPTHWISE_PAIRS,

@@ -20,4 +20,6 @@ void nn_gemm_q8_avx_vnni(const struct nn_gemm_q8 *g);
 void nn_gemm_q8_avx512_vnni_256(const struct nn_gemm_q8 *g);
 void nn_depthwise_q8_avx512(const struct nn_depthwise_q8 *d);
 
+extern const struct nn_isa nn_isa_avx2;
+
 #endif /* NN_PLAN_KERNELS_ISA_X86_H */
