@@ -2,9 +2,8 @@
 /*
  * Computes CONV_2D as a matrix product. If a window is one pixel, the product reads the input in
  * place. If a window has several pixels, the elements of the window are copied to a row of the
- * product. For floats with many channels, each filter tap is a part of the product's depth, and the
- * product reads the input pixels of the tap in place. The pixels of a tap are copied only if some
- * of these pixels are outside the image, and skipped if all are outside.
+ * product. Windows of floats that are inside the image are read in place: each row of the filter is
+ * a part of the product's depth.
  */
 #include <string.h>
 
@@ -17,7 +16,13 @@
 enum { X, FILTER, BIAS };
 
 #define MIN_BLOCK_ROWS 14
-#define MIN_PART 16	/* minimum number of channels for reading taps in place */
+/*
+ * Windows are read in place if each tap has MIN_PART numbers, or if each row has MIN_ROW numbers,
+ * and few windows cross the end of a line.
+ */
+#define MIN_PART 16
+#define MIN_ROW 8
+#define MIN_LINE (2 * MIN_BLOCK_ROWS)
 #define MAX_PARTS 64
 /* rows of a task: a multiple of the number of rows of every tile size */
 #define PART_BLOCK_ROWS 84
@@ -27,11 +32,7 @@ struct conv {
 	struct nn_window window;
 	struct nn_image in;
 	bool direct;			/* true: each window is one pixel of the input */
-	/*
-	 * true: each filter tap is a part of the product's depth, and the input pixels of the tap
-	 * are read in place
-	 */
-	bool in_parts;
+	bool in_parts;			/* true: most windows are read in place; see find_parts() */
 	bool packs;			/* true: each execution packs the filter */
 	size_t copy_size;		/* bytes of scratch memory for copied windows */
 	uint8_t padding;		/* value of each byte of padding */
@@ -68,6 +69,7 @@ static void set_product(struct conv *c)
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct conv *c = state;
+	const struct nn_axis *w = &c->window.w;
 	const size_t lanes = ready->isa->lanes;
 	size_t max_rows, copied;
 
@@ -76,8 +78,11 @@ static bool complete(void *state, struct nn_ready *ready)
 	if (!nn_gemm_complete(&c->gemm, ready->isa))
 		return false;
 	c->direct &= nn_gemm_takes_rows(&c->gemm);
-	c->in_parts = c->gemm.number != NN_IN_INT8 && c->gemm.rows > 1 && c->in.c >= MIN_PART &&
-		      c->window.h.filter <= MAX_PARTS / c->window.w.filter;
+	c->in_parts = c->gemm.number != NN_IN_INT8 && c->gemm.rows > 1 &&
+		      (c->in.c >= MIN_PART ||
+		       (w->dilation == 1 && w->filter * c->in.c >= MIN_ROW &&
+			w->out >= MIN_LINE)) &&
+		      c->window.h.filter <= MAX_PARTS / w->filter;
 	/* With few columns, most lanes of a panel would be idle. */
 	c->gemm.few = c->in_parts && c->gemm.number == NN_IN_FLOATS &&
 		      c->gemm.columns <= lanes / 4 && c->in.c % lanes == 0 &&
@@ -141,112 +146,39 @@ static void copy_windows(const struct conv *c, const char *in, size_t first, siz
 	nn_copy_windows(&windows, in + image * c->in.h * c->in.w * pixel, first, count, to);
 }
 
-/* Consecutive pixels of the output; the pixels may belong to several lines and images. */
-struct pixels {
-	size_t count;
-	int64_t x[MIN_BLOCK_ROWS];	/* first column and first row of each window */
-	int64_t y[MIN_BLOCK_ROWS];
-	const char *image[MIN_BLOCK_ROWS];
-	bool one_line;
-};
-
-static void find_pixels(const struct conv *c, const char *in, size_t first, size_t count,
-			struct pixels *p)
+/*
+ * Finds the parts of the product's depth for `count` output pixels from pixel `first` on. If all
+ * windows are in one line and inside its columns, each row of the windows is read in place, and is
+ * a part; rows outside the image are skipped. Otherwise the windows are copied.
+ */
+static size_t find_parts(const struct conv *c, const char *in, size_t first, size_t count,
+			 char *copy, struct nn_gemm_part *parts)
 {
 	const struct nn_axis *h = &c->window.h, *w = &c->window.w;
-	size_t image_size = (size_t)c->in.h * c->in.w * c->in.c * c->gemm.element;
-	size_t x = first % w->out, y = first / w->out % h->out;
+	const size_t at = first % w->out, line = first / w->out, channels = c->in.c;
+	const int64_t x = (int64_t)(at * w->stride) - w->head;
+	const int64_t last = x + (int64_t)((count - 1) * w->stride) +
+			     (int64_t)(w->filter - 1) * w->dilation;
+	const uint32_t taps = w->dilation == 1 ? w->filter : 1;	/* adjacent taps */
+	int64_t y = (int64_t)(line % h->out * h->stride) - h->head;
+	size_t num = 0;
 
-	in += first / w->out / h->out * image_size;
-	p->count = count;
-	p->one_line = x + count <= w->out;
-	for (size_t i = 0; i < count; i++) {
-		p->x[i] = (int64_t)(x * w->stride) - w->head;
-		p->y[i] = (int64_t)(y * h->stride) - h->head;
-		p->image[i] = in;
-		if (++x < w->out)
-			continue;
-		x = 0;
-		if (++y < h->out)
-			continue;
-		y = 0;
-		in += image_size;
+	if (at + count > w->out || x < 0 || last >= w->in) {
+		copy_windows(c, in, first, count, copy);
+		parts[0] = (struct nn_gemm_part){ copy, c->gemm.depth, 0, c->gemm.depth };
+		return 1;
 	}
-}
-
-/*
- * Returns the input pixel at row `i` and column `j` of a window, or NULL if the pixel is outside
- * the image.
- */
-static const char *tap_of(const struct conv *c, const struct pixels *p, size_t pixel, uint32_t i,
-			   uint32_t j)
-{
-	int64_t y = p->y[pixel] + (int64_t)i * c->window.h.dilation;
-	int64_t x = p->x[pixel] + (int64_t)j * c->window.w.dilation;
-
-	if (y < 0 || y >= c->in.h || x < 0 || x >= c->in.w)
-		return NULL;
-	return p->image[pixel] + ((size_t)y * c->in.w + (size_t)x) * c->in.c * c->gemm.element;
-}
-
-/*
- * Describes a filter tap as a part of the product's depth. The input pixels of the tap are read in
- * place, or from a copy with 0 for padding. Returns false if all these pixels are outside the
- * image.
- */
-static bool find_part(const struct conv *c, const struct pixels *p, uint32_t i, uint32_t j,
-		      char *copy, struct nn_gemm_part *part)
-{
-	const size_t element = c->gemm.element, channels = c->in.c;
-	size_t inside = 0;
-
-	part->first = (i * c->window.w.filter + j) * channels;
-	part->count = channels;
-	part->a = tap_of(c, p, 0, i, j);
-	part->stride = c->window.w.stride * channels;
-	if (p->one_line && part->a && tap_of(c, p, p->count - 1, i, j))
-		return true;
-	for (size_t k = 0; k < p->count; k++)
-		inside += tap_of(c, p, k, i, j) != NULL;
-	if (!inside)
-		return false;
-	part->a = copy + part->first * element;
-	part->stride = c->gemm.depth;
-	for (size_t k = 0; k < p->count; k++) {
-		const char *tap = tap_of(c, p, k, i, j);
-		char *to = copy + (part->first + k * part->stride) * element;
-
-		if (tap)
-			memcpy(to, tap, channels * element);
-		else
-			memset(to, 0, channels * element);
-	}
-	return true;
-}
-
-/*
- * Finds the parts of the product's depth for all taps of the filter. Taps whose pixels are adjacent
- * in memory become one part.
- */
-static size_t find_parts(const struct conv *c, const struct pixels *p, char *copy,
-			 struct nn_gemm_part *parts)
-{
-	size_t count = 0;
-
-	for (uint32_t i = 0; i < c->window.h.filter; i++) {
-		for (uint32_t j = 0; j < c->window.w.filter; j++) {
-			struct nn_gemm_part *last = count ? &parts[count - 1] : NULL, next;
-
-			if (!find_part(c, p, i, j, copy, &next))
-				continue;
-			if (last && (const char *)last->a + last->count * c->gemm.element == next.a &&
-			    last->stride == next.stride && last->first + last->count == next.first)
-				last->count += next.count;
-			else
-				parts[count++] = next;
-		}
-	}
-	return count;
+	in += line / h->out * c->in.h * c->in.w * channels * c->gemm.element;
+	for (size_t i = 0; i < h->filter; i++, y += h->dilation)
+		for (size_t j = 0; y >= 0 && y < h->in && j < w->filter; j += taps)
+			parts[num++] = (struct nn_gemm_part){
+				.a = in + ((size_t)y * c->in.w + (size_t)x + j * w->dilation) *
+						  channels * c->gemm.element,
+				.stride = w->stride * channels,
+				.first = (i * w->filter + j) * channels,
+				.count = taps * channels,
+			};
+	return num;
 }
 
 static void run_parts(const struct nn_kernel_call *call, uint32_t task, void *scratch)
@@ -255,16 +187,16 @@ static void run_parts(const struct nn_kernel_call *call, uint32_t task, void *sc
 	const struct nn_gemm *g = &c->gemm;
 	struct nn_gemm_part parts[MAX_PARTS];
 	size_t row = task / g->column_blocks * g->block_rows, end = row + g->block_rows, rows;
-	const size_t tile = nn_gemm_isa(g, call->ready->isa)->tile_rows, most = MIN_BLOCK_ROWS / tile * tile;
-	struct pixels pixels;
+	const size_t tile = nn_gemm_isa(g, call->ready->isa)->tile_rows;
+	const size_t most = MIN_BLOCK_ROWS / tile * tile;
 
 	if (end > g->rows)
 		end = g->rows;
 	for (; row < end; row += rows) {
 		rows = end - row < most ? end - row : most;
-		find_pixels(c, call->inputs[X], row, rows, &pixels);
 		nn_gemm_run_parts(call->ready, g, row, rows, task % g->column_blocks, parts,
-				  find_parts(c, &pixels, scratch, parts), call->outputs[0]);
+				  find_parts(c, call->inputs[X], row, rows, scratch, parts),
+				  call->outputs[0]);
 	}
 }
 
