@@ -3,7 +3,8 @@
  * GROUPED_CONV_2D, TRANSPOSE_CONV_2D, and DEPTHWISE_CONV_2D with a multiplier above 1. The kernel
  * computes a convolution as several matrix products, called parts. A part computes the outputs of
  * one group of channels or of one input channel. In a transposed convolution, a part computes the
- * outputs that use the same taps.
+ * outputs that use the same taps. If the windows of a transposed convolution of floats are
+ * adjacent, a part computes the outputs that use the same row of the filter, and needs no copies.
  */
 #include <string.h>
 
@@ -82,6 +83,7 @@ struct parts {
 	/* true: each part computes all pixels of its output channels */
 	bool in_order;
 	bool is_single;			/* true: output pixel i reads only input pixel i */
+	bool is_adjacent;		/* true: the windows of a transposed convolution are adjacent */
 	bool packs;			/* true: each execution packs the filters */
 	struct nn_gemm gemm;		/* fields with the same value in all parts */
 	uint32_t count;
@@ -96,10 +98,14 @@ struct parts {
  */
 #define NN_STATE struct parts
 static const struct nn_field fields[] = {
-	IMAGE_WINDOW(in, window), FLAG(in_order), WORD(count, 1, MAX_SAVED), DIMENSION(out.c),
+	IMAGE_WINDOW(in, window), FLAG(in_order), FLAG(is_adjacent), WORD(count, 1, MAX_SAVED),
+	DIMENSION(out.c),
 	GEMM_NUMBERS(gemm), WORD(packs, 0, 0),
 	WHEN(in_order, SET, WINDOW_REACHES(window)),
-	WHEN(in_order, IS(false), EQUAL(count, window.h.stride, window.w.stride)),
+	WHEN(in_order, IS(false),
+	     WHEN(is_adjacent, IS(false), EQUAL(count, window.h.stride, window.w.stride)),
+	     WHEN(is_adjacent, SET,
+		  ONLY(gemm.number, IS(NN_IN_FLOATS)), EQUAL(count, window.h.stride))),
 	LIMIT(UINT32_MAX, window.h.filter, window.w.filter, in.c),
 	SPAN(INPUT(X), NUMBERS(gemm.number), in.n, window.h.in, window.w.in, in.c),
 	SPAN(OUTPUT(0), NUMBERS(gemm.number), in.n, window.h.out, window.w.out, out.c),
@@ -178,16 +184,25 @@ static void set_phases(struct parts *s)
 	const struct nn_axis *h = &s->window.h, *w = &s->window.w;
 
 	for (uint32_t i = 0; i < s->count; i++) {
-		s->parts[i].h = phase_span(h, i / w->stride);
-		s->parts[i].w = phase_span(w, i % w->stride);
+		s->parts[i].h = phase_span(h, s->is_adjacent ? i : i / w->stride);
+		s->parts[i].w = s->is_adjacent ? (struct span){ .count = w->in, .taps = 1 } :
+						 phase_span(w, i % w->stride);
 	}
+}
+
+/* Returns whether each output along an axis depends on one input, and no output is cut off. */
+static bool is_adjacent(const struct nn_axis *a)
+{
+	return a->filter == a->stride && !a->head && a->dilation == 1 &&
+	       a->out == (uint64_t)a->in * a->stride;
 }
 
 /* Sets the channels and the windows of each part. */
 static void set_parts(struct parts *s)
 {
 	s->depth = s->in_order ? s->in.c / s->count : s->in.c;
-	s->width = s->in_order ? s->out.c / s->count : s->out.c;
+	s->width = s->in_order ? s->out.c / s->count :
+		   s->is_adjacent ? s->out.c * s->window.w.stride : s->out.c;
 	s->out = (struct nn_image){ s->in.n, s->window.h.out, s->window.w.out, s->out.c };
 	if (s->in_order)
 		set_groups(s);
@@ -249,13 +264,17 @@ static struct parts *phase_parts(const struct nn_run *r, const struct nn_conv *v
 {
 	const struct nn_axis *h = &v->window.h, *w = &v->window.w;
 	const uint32_t *filter = r->inputs[FILTER].dims;
+	const bool adjacent = is_adjacent(h) && is_adjacent(w) && nn_has_constants(r) &&
+			      r->inputs[X].type == NN_TENSOR_FLOAT32;
 	struct parts *s;
 
 	if (is_sparse(h) || is_sparse(w) || (uint64_t)h->stride * w->stride > MAX_PHASES)
 		return NULL;
-	s = parts_of(ready, h->stride * w->stride);
-	if (s)
-		s->filter_step = (size_t)filter[1] * filter[2] * filter[3];
+	s = parts_of(ready, adjacent ? h->stride : h->stride * w->stride);
+	if (!s)
+		return NULL;
+	s->is_adjacent = adjacent;
+	s->filter_step = (size_t)filter[1] * filter[2] * filter[3];
 	return s;
 }
 
@@ -316,8 +335,9 @@ static void place_part(struct parts *s, struct part *p, struct nn_ready *ready)
 		s->copy_size = nn_kernel_aligned(g->block_rows * row);
 	if (s->result_size < nn_kernel_aligned(g->block_rows * g->columns * g->element))
 		s->result_size = nn_kernel_aligned(g->block_rows * g->columns * g->element);
-	if (s->filter_size < g->columns * g->depth * g->element)
-		s->filter_size = g->columns * g->depth * g->element;
+	/* The filters of adjacent windows are followed by their biases. */
+	if (s->filter_size < g->columns * (g->depth + 1) * g->element)
+		s->filter_size = g->columns * (g->depth + 1) * g->element;
 	if (ready->scratch_size < nn_gemm_scratch(g, ready->isa))
 		ready->scratch_size = nn_gemm_scratch(g, ready->isa);
 }
@@ -330,7 +350,9 @@ static bool complete(void *state, struct nn_ready *ready)
 {
 	struct parts *s = state;
 
-	if (s->in_order && (s->in.c % s->count || s->out.c % s->count))
+	if ((s->in_order && (s->in.c % s->count || s->out.c % s->count)) ||
+	    (s->is_adjacent && (s->in_order || !is_adjacent(&s->window.h) ||
+				!is_adjacent(&s->window.w))))
 		return false;
 	nn_image_of_window(&s->in, &s->window);
 	set_parts(s);
@@ -449,6 +471,25 @@ static void expand_filter(const struct parts *s, const struct part *p, uint8_t z
 			       filter + (tap * s->tap_step + o) * element, element);
 }
 
+/*
+ * Copies the weights and biases of one row of the filters of adjacent windows, for one column after
+ * the other.
+ */
+static void gather_row(const struct parts *s, const struct part *p, const struct nn_run *r,
+		       float *to)
+{
+	const float *filter = (const float *)r->inputs[FILTER].data +
+			      p->h.filter_first * s->filter_w * s->tap_step;
+	float *biases = to + s->width * s->depth;
+
+	for (uint32_t j = 0; j < s->filter_w; j++, biases += s->out.c) {
+		memcpy(biases, r->inputs[BIAS].data, s->out.c * sizeof(*to));
+		for (uint32_t o = 0; o < s->out.c; o++, to += s->depth)
+			memcpy(to, filter + o * s->filter_step + j * s->tap_step,
+			       s->depth * sizeof(*to));
+	}
+}
+
 /* Packs the filters of a part from a copy in the scratch memory. */
 static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
 		      void *scratch, void *packed)
@@ -459,11 +500,15 @@ static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint
 
 	if (!p->gemm.rows)
 		return true;
-	if (s->expanded)
+	if (s->is_adjacent)
+		gather_row(s, p, r, scratch);
+	else if (s->expanded)
 		expand_filter(s, p, (uint8_t)r->inputs[FILTER].zero_point, r->inputs[FILTER].data, scratch);
 	else
 		gather_filter(s, p, r->inputs[FILTER].data, scratch);
 	view_part(r, s, p, scratch, &v);
+	if (s->is_adjacent)
+		v.inputs[BIAS].data = (float *)scratch + s->width * s->depth;
 	return nn_gemm_pack(&v.run, &p->gemm, ready->isa, 0, p->gemm.columns,
 			    (char *)packed + p->packed);
 }
@@ -575,6 +620,27 @@ static const struct part *find_part(const struct parts *s, uint32_t task)
 	return &s->parts[first];
 }
 
+/* Computes a row of adjacent windows for input pixels from pixel `first` on, line by line. */
+static void run_adjacent(const struct nn_kernel_call *call, const struct parts *s,
+			 const struct part *p, const struct nn_ready *ready, struct nn_gemm *g,
+			 size_t first)
+{
+	const size_t end = first + g->rows, width = s->in.w;
+
+	for (size_t row = first, some; row < end; row += some) {
+		const size_t line = row / width * s->window.h.stride + p->h.first;
+		const struct nn_gemm_part part = {
+			.a = (const float *)call->inputs[X] + row * s->in.c,
+			.stride = s->in.c,
+			.count = s->depth,
+		};
+
+		some = width - row % width < end - row ? width - row % width : end - row;
+		nn_gemm_run_parts(ready, g, 0, some, 0, &part, 1, (float *)call->outputs[0] +
+				  line * width * g->columns + row % width * g->columns);
+	}
+}
+
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 {
 	const struct parts *s = call->ready->state;
@@ -587,6 +653,10 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 	g.rows = g.rows - first < g.block_rows ? g.rows - first : g.block_rows;
 	ready.packed = (const char *)ready.packed + p->packed;
+	if (s->is_adjacent) {
+		run_adjacent(call, s, p, &ready, &g, first);
+		return;
+	}
 	/*
 	 * If each part computes all pixels of its output channels, the product writes its result
 	 * directly to the output.
