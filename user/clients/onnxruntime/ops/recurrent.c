@@ -16,6 +16,7 @@ struct recurrent {
 	bool batch_first, backward;	/* backward: the node has only the backward direction */
 	uint32_t gates;
 	uint32_t x;
+	uint32_t weights[2];		/* operands of the weights for input and state */
 };
 
 static bool ordinary(struct lowering *t, const struct recurrent *r)
@@ -57,9 +58,43 @@ static bool are_of_shape(struct lowering *t, const struct recurrent *r)
 	return !t->refused;
 }
 
-static bool read_recurrent(struct lowering *t, struct recurrent *r, uint32_t gates)
+/*
+ * Returns the weights of a DynamicQuantizeLSTM as floats. Input `index` has 8-bit integers of the
+ * shape [directions, columns, gates * units], input `index` * 2 + 6 their scales, and the next input
+ * their zero points: one for each direction, or one for each direction, gate and unit.
+ */
+static uint32_t dequantised_weights(struct lowering *t, const struct recurrent *r, uint32_t index,
+				    uint32_t columns)
+{
+	const uint32_t rows = r->gates * r->units, at = index * 2 + 6;
+	const uint32_t dims[] = { r->directions, rows, columns };
+	const int64_t channels = shape_count(shape_in(t, at)), per = channels / r->directions;
+	const int64_t count = (int64_t)r->directions * rows * columns;
+	const int type = type_in(t, index);
+	const float *scales = data_of_count(t, at, ONNX_FLOAT, channels);
+	const void *zeros = has_in(t, at + 1) ? data_of_count(t, at + 1, type, channels) : NULL;
+	const void *data = data_of_count(t, index, type, count);
+	float *floats;
+
+	if (REFUSED_IF(t, (per != 1 && per != rows) || channels % r->directions ||
+		       (type != ONNX_UINT8 && type != ONNX_INT8),
+		       "weights must have 8 bits, and a scale for each direction or each row"))
+		return NO_OPERAND;
+	floats = builder_alloc(t->b, (size_t)count * sizeof(*floats));
+	for (int64_t i = 0; floats && i < count; i++) {
+		const int64_t column = i % columns, row = i / columns % rows, d = i / columns / rows;
+		const int64_t scale = d * per + (per == 1 ? 0 : row);
+		const int64_t number = onnx_int(type, data, (d * columns + column) * rows + row);
+
+		floats[i] = (float)(number - (zeros ? onnx_int(type, zeros, scale) : 0)) * scales[scale];
+	}
+	return constant(t, r->x, 3, dims, floats);
+}
+
+static bool read_recurrent(struct lowering *t, struct recurrent *r, uint32_t gates, bool is_dynamic)
 {
 	const struct shape *x = shape_in(t, 0), *w = shape_in(t, 1), *back = shape_in(t, 2);
+	const int rows = is_dynamic ? 2 : 1, columns = is_dynamic ? 1 : 2;
 	const char *direction = attr_string(t, "direction", "forward");
 
 	memset(r, 0, sizeof(*r));
@@ -73,16 +108,18 @@ static bool read_recurrent(struct lowering *t, struct recurrent *r, uint32_t gat
 	r->inputs = (uint32_t)x->dims[2];
 	r->directions = !strcmp(direction, "bidirectional") ? 2 : 1;
 	r->backward = !strcmp(direction, "reverse");
-	r->units = (uint32_t)w->dims[1] / gates;
-	refuse_unless_same(t, r->inputs, w->dims[2], "the input has %lld columns, the weights need %lld");
-	if (REFUSED_IF(t, w->dims[0] != r->directions || w->dims[1] != (int64_t)r->units * gates ||
-		       back->dims[0] != r->directions || back->dims[1] != w->dims[1] ||
-		       back->dims[2] != r->units,
+	r->units = (uint32_t)w->dims[rows] / gates;
+	refuse_unless_same(t, r->inputs, w->dims[columns], "the input has %lld columns, the weights need %lld");
+	if (REFUSED_IF(t, w->dims[0] != r->directions || w->dims[rows] != (int64_t)r->units * gates ||
+		       back->dims[0] != r->directions || back->dims[rows] != w->dims[rows] ||
+		       back->dims[columns] != r->units,
 		       "the shapes of the weights do not fit"))
 		return false;
 	r->x = float_in(t, 0);
 	t->work = (uint64_t)r->steps * r->batch * r->directions * gates * r->units *
 		  (r->inputs + r->units);
+	r->weights[0] = is_dynamic ? dequantised_weights(t, r, 1, r->inputs) : in(t, 1);
+	r->weights[1] = is_dynamic ? dequantised_weights(t, r, 2, r->units) : in(t, 2);
 	return are_of_shape(t, r) && ordinary(t, r);
 }
 
@@ -96,15 +133,15 @@ static uint32_t row_of(struct lowering *t, const struct recurrent *r, uint32_t i
 }
 
 /*
- * Returns the weights of a gate in a direction: the weights for the input if `index` is 1, for the
- * state if `index` is 2.
+ * Returns the weights of a gate in a direction: the weights for the input if `index` is 0, for the
+ * state if `index` is 1.
  */
 static uint32_t gate(struct lowering *t, const struct recurrent *r, uint32_t index,
 		     uint32_t direction, uint32_t number)
 {
-	uint32_t columns = index == 1 ? r->inputs : r->units;
+	uint32_t columns = index ? r->units : r->inputs;
 
-	return rows_from(t, in(t, index),
+	return rows_from(t, r->weights[index],
 			 ((uint64_t)direction * r->gates + number) * r->units * columns, r->units,
 			 columns);
 }
@@ -238,9 +275,9 @@ static void lstm(struct lowering *t, const struct recurrent *r, uint32_t directi
 
 	ins[count++] = backward ? backwards(t, r, r->x) : r->x;
 	for (int i = 0; i < 4; i++)
-		ins[count++] = gate(t, r, 1, direction, order[i]);
+		ins[count++] = gate(t, r, 0, direction, order[i]);
 	for (int i = 0; i < 4; i++)
-		ins[count++] = gate(t, r, 2, direction, order[i]);
+		ins[count++] = gate(t, r, 1, direction, order[i]);
 	/* Reorder peepholes i, o, f to i, f, o. */
 	for (uint32_t i = 0; i < 3; i++)
 		ins[count++] = has_in(t, 7) ? row_of(t, r, 7, direction * 3 + (i ? 3 - i : 0)) :
@@ -267,17 +304,27 @@ static void lstm(struct lowering *t, const struct recurrent *r, uint32_t directi
 		out[0] = backwards(t, r, out[0]);
 }
 
-void lstm_op(struct lowering *t)
+static void any_lstm(struct lowering *t, bool is_dynamic)
 {
 	uint32_t out[2][3];
 	struct recurrent r;
 
-	if (!read_recurrent(t, &r, 4) ||
+	if (!read_recurrent(t, &r, 4, is_dynamic) ||
 	    !activations_are(t, (const char *[]){ "Sigmoid", "Tanh", "Tanh" }, 3))
 		return;
 	for (uint32_t d = 0; d < r.directions; d++)
 		lstm(t, &r, d, d || r.backward, out[d]);
 	set_outputs(t, &r, out);
+}
+
+void lstm_op(struct lowering *t)
+{
+	any_lstm(t, false);
+}
+
+void dynamic_lstm_op(struct lowering *t)
+{
+	any_lstm(t, true);
 }
 
 /* Returns the NNAPI's code for the activation of a direction of an RNN; rejects other activations. */
@@ -301,15 +348,15 @@ void rnn_op(struct lowering *t)
 	uint32_t out[2][3], dims[3];
 	struct recurrent r;
 
-	if (!read_recurrent(t, &r, 1))
+	if (!read_recurrent(t, &r, 1, false))
 		return;
 	sequence_dims(&r, r.units, dims);
 	for (uint32_t d = 0; d < r.directions; d++) {
 		bool backward = d || r.backward;
 		uint32_t ins[] = {
 			backward ? backwards(t, &r, r.x) : r.x,
+			gate(t, &r, 0, d, 0),
 			gate(t, &r, 1, d, 0),
-			gate(t, &r, 2, d, 0),
 			bias(t, &r, d, 0),
 			state(t, &r, 5, d),
 			scalar_int(t, rnn_activation(t, d)),
@@ -378,10 +425,10 @@ static void gru(struct lowering *t, const struct recurrent *r, uint32_t directio
 	struct gru g;
 
 	for (uint32_t i = 0; i < 3; i++) {
-		g.inputs[i] = product(t, x, gate(t, r, 1, direction, i),
+		g.inputs[i] = product(t, x, gate(t, r, 0, direction, i),
 				      half_bias(t, r, direction, i, 0), r->steps * r->batch,
 				      r->units);
-		g.weights[i] = gate(t, r, 2, direction, i);
+		g.weights[i] = gate(t, r, 1, direction, i);
 		g.biases[i] = half_bias(t, r, direction, i, 1);
 	}
 	for (uint32_t i = 0; !t->refused && i < r->steps; i++) {
@@ -403,7 +450,7 @@ void gru_op(struct lowering *t)
 	uint32_t out[2][3];
 	struct recurrent r;
 
-	if (!read_recurrent(t, &r, 3) ||
+	if (!read_recurrent(t, &r, 3, false) ||
 	    !activations_are(t, (const char *[]){ "Sigmoid", "Tanh" }, 2))
 		return;
 	if (r.steps > MAX_STEPS || r.batch_first)
