@@ -876,6 +876,49 @@ static void test_submissions(void **unused)
 }
 
 /*
+ * Each row of a matrix product of up to four rows has work groups of its own. The rows of larger
+ * products, and of products with several input or output pixels, share work groups.
+ */
+static void test_few_rows(void **unused)
+{
+	static const struct {
+		uint32_t rows, pixels, units, stride, groups;
+	} cases[] = {
+		{ 1, 1, 8, 1, 1 }, { 1, 1, 9, 1, 2 }, { 4, 1, 9, 1, 8 }, { 5, 1, 9, 1, 1 },
+		{ 1, 2, 9, 1, 1 }, { 1, 2, 9, 2, 1 },
+	};
+	const uint32_t depth = 8;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const uint32_t rows = cases[i].rows, pixels = cases[i].pixels, units = cases[i].units;
+		float *weights = calloc(units * (depth + 1), sizeof(float));
+		uint32_t x, w, c, zero, one, out;
+		struct prepared *p;
+
+		assert_non_null(weights);
+		mb_init(&b);
+		x = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(rows, 1, pixels, depth));
+		w = mb_constant(&b, NN_TENSOR_FLOAT32, weights, units * depth * sizeof(float),
+				MB_DIMS(units, 1, 1, depth));
+		c = mb_constant(&b, NN_TENSOR_FLOAT32, weights, units * sizeof(float), MB_DIMS(units));
+		zero = mb_int32(&b, 0);
+		one = mb_int32(&b, 1);
+		out = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT,
+				 MB_DIMS(rows, 1, pixels / cases[i].stride, units));
+		mb_operation(&b, NN_OP_CONV_2D,
+			     MB_LIST(x, w, c, one, mb_int32(&b, (int32_t)cases[i].stride), one, zero),
+			     MB_LIST(out));
+		layer->groups = 0;
+		p = must_prepare(&b.model);
+		assert_int_equal(layer->groups, cases[i].groups);
+		check_against_plan(p);
+		prepared_release(p);
+		free(weights);
+	}
+}
+
+/*
  * The engine halves a dispatch with rows of work groups until no submission takes more than 20 ms.
  */
 static void test_cut(void **unused)
@@ -2399,6 +2442,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_shared_memory),
 		cmocka_unit_test(test_submissions),
+		cmocka_unit_test(test_few_rows),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_longest),
 		cmocka_unit_test(test_arguments),

@@ -110,6 +110,15 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkBeginCommandBuffer(VkCommandBuffer c
 	       next_vkBeginCommandBuffer(commands, info);
 }
 
+NEXT(vkCmdDispatchBase);
+static VKAPI_ATTR void VKAPI_CALL own_vkCmdDispatchBase(VkCommandBuffer commands, uint32_t x, uint32_t y,
+							uint32_t z, uint32_t columns, uint32_t rows,
+							uint32_t planes)
+{
+	nn_test_layer.groups += columns * rows * planes;
+	next_vkCmdDispatchBase(commands, x, y, z, columns, rows, planes);
+}
+
 NEXT(vkQueueSubmit);
 static VKAPI_ATTR VkResult VKAPI_CALL own_vkQueueSubmit(VkQueue queue, uint32_t count,
 							const VkSubmitInfo *list, VkFence fence)
@@ -360,6 +369,7 @@ static const struct {
 	DEVICE(vkAllocateDescriptorSets),
 	DEVICE(vkAllocateMemory),
 	DEVICE(vkBeginCommandBuffer),
+	DEVICE(vkCmdDispatchBase),
 	DEVICE(vkEndCommandBuffer),
 	DEVICE(vkBindBufferMemory),
 	DEVICE(vkDeviceWaitIdle),

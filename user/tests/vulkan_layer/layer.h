@@ -27,6 +27,7 @@ struct test_layer {
 	uint32_t submissions;		/* number of submissions to queues so far; atomic */
 	uint32_t waits;			/* number of waits for fences or devices so far */
 	uint32_t recordings;		/* number of command buffers begun so far */
+	uint32_t groups;		/* number of work groups recorded so far */
 	uint32_t objects;		/* number of objects that are not destroyed; atomic */
 };
 
