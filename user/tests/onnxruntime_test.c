@@ -226,49 +226,79 @@ static const struct OrtGraph part = { { &matmul, &relu }, { &x }, { &y }, 2, 1, 
 static const struct OrtNode fused = { .op = "fused", .in = { &x }, .out = { &y }, .in_count = 1,
 				      .out_count = 1 };
 
+/* Redirects standard error to a pipe, which must have room for the whole text, until hear_to(). */
+static void hear_from(int saved[2]);
+static void hear_to(int saved[2], char *text, size_t size);
+
 static void test_capability(void **unused)
 {
 	static const struct OrtGraph whole = { { &matmul, &relu, &tangent }, { &x }, { &z },
 					       3, 1, 1 };
+	static const struct {
+		const char *key, *value;
+		const struct OrtGraph *graph;
+		size_t parts;
+	} cases[] = {
+		{ "ep.nn.verbosity", "1", &whole, 0 }, { "ep.nn.verbosity", "2", &whole, 0 },
+		{ "ep.nn.min_work", "0", &whole, 1 }, { "ep.nn.verbosity", "2", &part, 1 },
+	};
 	struct ort_ep_factory *factory = load();
-	struct OrtEpGraphSupportInfo info;
-	struct ort_ep *ep;
+	char said[1024];
+	int saved[2];
 
 	(void)unused;
 	/*
 	 * The provider leaves a part with too little work to ONNX Runtime, unless the option
-	 * min_work is 0. The provider always claims a graph that is a single part.
+	 * min_work is 0. The provider always claims a graph that is a single part. With the
+	 * verbosity 2, the provider writes which part it leaves.
 	 */
-	for (int i = 0; i < 3; i++) {
-		ep = provider(factory, i == 1 ? "ep.nn.min_work" : NULL, "0");
-		memset(&info, 0, sizeof(info));
-		assert_null(ep->GetCapability((OrtEp *)ep, i == 2 ? &part : &whole, &info));
-		assert_int_equal(info.count, i != 0);
-		assert_int_equal(info.counts[0], i ? 2 : 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ort_ep *ep = provider(factory, cases[i].key, cases[i].value);
+		struct OrtEpGraphSupportInfo info = { .count = 0 };
+
+		hear_from(saved);
+		assert_null(ep->GetCapability((OrtEp *)ep, cases[i].graph, &info));
+		hear_to(saved, said, sizeof(said));
+		assert_int_equal(info.count, cases[i].parts);
+		assert_int_equal(info.counts[0], cases[i].parts ? 2 : 0);
+		assert_int_equal(!!strstr(said, "a part of 2 nodes is left to ONNX Runtime: "), i == 1);
 		release(factory, ep);
 	}
 	unload(factory);
 }
 
-/* Redirects standard error to a pipe, which must have room for the whole text, until hear_to(). */
-static void hear_from(int saved[2]);
-static void hear_to(int saved[2], char *text, size_t size);
-
 /*
  * Unknown dimensions are guessed. A dimension of an input follows from the shape that ONNX Runtime
- * infers for an output. If two known dimensions differ, the reason says that there are guesses.
+ * infers for an output, or from the number of elements of a constant. If two known dimensions
+ * differ, the reason says that there are guesses.
  */
 static void test_guesses(void **unused)
 {
 	static const struct OrtValueInfo in = { "in", { ONNX_FLOAT, 2, { -1, -2 } }, NULL, false };
 	static const struct OrtValueInfo out = { "out", { ONNX_FLOAT, 2, { -1, 40 } }, NULL, false };
 	static const struct OrtValueInfo end = { "end", { ONNX_FLOAT, 2, { -1, 3 } }, NULL, true };
+	static const struct OrtValueInfo sequences = { "s", { ONNX_FLOAT, 3, { 1, -1, 2 } }, NULL, false };
+	static const struct OrtValueInfo states = { "t", { ONNX_FLOAT, 4, { 1, 1, -1, 1 } }, NULL, true };
+	static int32_t ones[] = { 1, 1, 1, 1, 1, 1 };
+	static const struct OrtValue values[] = {
+		{ { ONNX_FLOAT, 3, { 1, 3, 2 } }, ones, 6 * sizeof(float) },
+		{ { ONNX_FLOAT, 3, { 1, 3, 1 } }, ones, 3 * sizeof(float) },
+		{ { ONNX_INT32, 1, { 5 } }, ones, 5 * sizeof(int32_t) },
+	};
+	static const struct OrtValueInfo constants[] = {
+		{ "c0", { ONNX_FLOAT, 3, { 1, 3, 2 } }, &values[0], false },
+		{ "c1", { ONNX_FLOAT, 3, { 1, 3, 1 } }, &values[1], false },
+		{ "lengths", { ONNX_INT32, 1, { 5 } }, &values[2], false },
+	};
 	static const struct OrtNode nodes[] = {
 		{ .op = "Relu", .version = 14, .in = { &in }, .out = { &out }, .in_count = 1, .out_count = 1 },
 		{ .op = "MatMul", .version = 13, .in = { &out, &w }, .out = { &end }, .in_count = 2, .out_count = 1 },
+		{ .op = "GRU", .version = 14, .out = { &states }, .in_count = 5, .out_count = 1,
+		  .in = { &sequences, &constants[0], &constants[1], NULL, &constants[2] } },
 	};
 	static const struct OrtGraph graphs[] = {
 		{ { &nodes[0] }, { &in }, { &out }, 1, 1, 1 },
+		{ { &nodes[2] }, { &sequences }, { &states }, 1, 1, 1 },
 		{ { &nodes[0], &nodes[1] }, { &in }, { &end }, 2, 1, 1 },
 	};
 	struct ort_ep_factory *factory = load();
@@ -276,15 +306,15 @@ static void test_guesses(void **unused)
 	int saved[2];
 
 	(void)unused;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		struct ort_ep *ep = provider(factory, "ep.nn.verbosity", "1");
 		struct OrtEpGraphSupportInfo info = { .count = 0 };
 
 		hear_from(saved);
 		assert_null(ep->GetCapability((OrtEp *)ep, &graphs[i], &info));
 		hear_to(saved, said, sizeof(said));
-		assert_int_equal(info.count, !i);
-		if (i)
+		assert_int_equal(info.count, i < 2);
+		if (i == 2)
 			assert_non_null(strstr(said, "MatMul MatMul is left to ONNX Runtime: 40 columns do not fit 2 rows, "
 					       "with guesses for unknown dimensions\n"));
 		release(factory, ep);
@@ -383,7 +413,10 @@ static void test_usual_work(void **unused)
 	unload(factory);
 }
 
-/* By default the provider claims at most 16 parts; an option changes that limit. */
+/*
+ * By default the provider claims at most 16 parts. With the verbosity 2, the provider writes which
+ * further parts it leaves.
+ */
 static void test_usual_parts(void **unused)
 {
 	enum { PARTS = 17 };
@@ -396,6 +429,8 @@ static void test_usual_parts(void **unused)
 	struct OrtGraph graph = { { NULL }, { &values[0] }, { &values[2 * PARTS - 1] }, 2 * PARTS - 1,
 				  1, 1 };
 	struct ort_ep_factory *factory = load();
+	char said[4096];
+	int saved[2];
 
 	(void)unused;
 	for (int i = 0; i < 2 * PARTS; i++) {
@@ -409,15 +444,21 @@ static void test_usual_parts(void **unused)
 					     .in_count = i % 2 ? 1 : 2, .out_count = 1 };
 		graph.nodes[i] = &nodes[i];
 	}
-	for (int i = 0; i < 2; i++) {
-		struct ort_ep *ep = provider(factory, "ep.nn.min_work", "0");
+	least_work = "0";
+	for (int i = 0; i < 3; i++) {
+		struct ort_ep *ep = provider(factory, "ep.nn.verbosity", i < 2 ? "1" : "2");
 		struct OrtEpGraphSupportInfo info = { .count = 0 };
 
 		graph.node_count = i ? 2 * PARTS - 1 : 2 * PARTS - 3;
+		hear_from(saved);
 		assert_null(ep->GetCapability((OrtEp *)ep, &graph, &info));
+		hear_to(saved, said, sizeof(said));
 		assert_int_equal(info.count, 16);
+		assert_int_equal(!!strstr(said, "a part of 1 nodes is left to ONNX Runtime: "
+					  "more than max_partitions (16)\n"), i == 2);
 		release(factory, ep);
 	}
+	least_work = NULL;
 	unload(factory);
 }
 
