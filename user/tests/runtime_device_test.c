@@ -1285,8 +1285,9 @@ static void test_reasons(void **state)
 	compilation = for_accelerator(model);
 	assert_ok(ANeuralNetworksCompilation_finish(compilation));
 	accel.execute_status = NN_GENERAL_FAILURE;
+	accel.reason = "100%% of it fails";
 	assert_result(OP_FAILED, compute_sum(compilation));
-	assert_string_equal(last_line, "ANeuralNetworksExecution_compute: OP_FAILED: nnaccel: told to fail");
+	assert_string_equal(last_line, "ANeuralNetworksExecution_compute: OP_FAILED: nnaccel: 100%% of it fails");
 	accel.execute_status = NN_OK;
 	nna_log_set(NULL, NULL, NNA_LOG_ERROR);
 	ANeuralNetworksCompilation_free(compilation);
