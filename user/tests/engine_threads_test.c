@@ -85,6 +85,7 @@ static struct {
 	uint32_t open_fences;
 	uint32_t merged;
 	bool cannot_merge;
+	atomic_bool is_killing;		/* true: the module ends the session after a deadline */
 } kernel = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, .fence = -1 };
 
 static int refuse(int error)
@@ -196,6 +197,29 @@ int ioctl(int file, unsigned long request, ...)
 	default:
 		return refuse(ENOTTY);
 	}
+}
+
+/*
+ * If `is_killing` is set, the watching thread, which polls three files, finds an error of the
+ * session.
+ */
+int poll(struct pollfd *files, nfds_t count, int ms)
+{
+	static int (*real)(struct pollfd *, nfds_t, int);
+	int ready = 0;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "poll");
+	if (count != 3 || !is_session(files[0].fd))
+		return real(files, count, ms);
+	for (int i = 0; !ready && (ms < 0 || i <= ms); i++) {
+		ready = real(files, count, 1);
+		if (atomic_load(&kernel.is_killing)) {
+			files[0].revents = POLLERR;
+			return 1;
+		}
+	}
+	return ready;
 }
 
 /*
@@ -1635,6 +1659,34 @@ static void test_overdue_with_a_grace(void **state)
 	kill_grace = "";
 }
 
+/*
+ * If the module ends the session of an overdue execution, the library answers the execution although
+ * half of kill_grace_ms has not passed.
+ */
+static void test_ended_by_the_kernel(void **state)
+{
+	const uint64_t deadline_ns = clock_ns() + scaled(NS_PER_S / 4);
+
+	(void)state;
+	engine_state.waits = true;
+	execute_command(2, deadline_ns);
+	await_true(&engine_state.executes);
+	while (clock_ns() <= deadline_ns)
+		usleep(1000);
+	atomic_store(&kernel.is_killing, true);
+	assert_int_equal(await_answer(2), NN_MISSED_DEADLINE_TRANSIENT);
+	atomic_store(&kernel.is_killing, false);
+	kill_grace = "";
+	engine_state.go_on = true;
+	await_end();
+}
+
+static int set_up_with_a_long_grace(void **state)
+{
+	kill_grace = "7200000\n";
+	return set_up(state);
+}
+
 /* Returns this process's number of mappings of regions of bursts. */
 static int count_burst_mappings(void)
 {
@@ -1761,6 +1813,7 @@ int main(void)
 		cmocka_unit_test_setup(test_overdue, set_up),
 		cmocka_unit_test_setup(test_overdue_with_a_grace, set_up),
 		cmocka_unit_test_setup(test_overdue_with_a_burst, set_up),
+		cmocka_unit_test_setup(test_ended_by_the_kernel, set_up_with_a_long_grace),
 		cmocka_unit_test_setup(test_late_preparation, set_up_without_grace),
 		cmocka_unit_test_setup(test_end_with_a_burst, set_up),
 		cmocka_unit_test_setup(test_stop, set_up),
