@@ -223,6 +223,76 @@ static void test_refusals(void **unused)
 		      "with this folder?)\n");
 }
 
+/* ---- without memory ---- */
+
+static sqlite3_mem_methods memory;	/* sqlite3's own functions */
+static unsigned int allocations;	/* number of allocations of sqlite3 */
+static unsigned int failing;		/* number of the first allocation that fails; 0: none fails */
+
+static bool may_allocate(void)
+{
+	return ++allocations < failing || !failing;
+}
+
+static void *failing_malloc(int size)
+{
+	return may_allocate() ? memory.xMalloc(size) : NULL;
+}
+
+static void *failing_realloc(void *block, int size)
+{
+	return may_allocate() ? memory.xRealloc(block, size) : NULL;
+}
+
+/* Makes sqlite3 allocate by functions that can fail; sqlite3 has not been called before. */
+static void init_memory(void)
+{
+	sqlite3_mem_methods methods;
+
+	sqlite3_config(SQLITE_CONFIG_GETMALLOC, &memory);
+	methods = memory;
+	methods.xMalloc = failing_malloc;
+	methods.xRealloc = failing_realloc;
+	sqlite3_config(SQLITE_CONFIG_MALLOC, &methods);
+	sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0);
+}
+
+/*
+ * The command says so if sqlite3 has no more memory from any allocation on. It removes files only if
+ * it has removed their entries.
+ */
+static void test_no_memory(void **unused)
+{
+	static const char *const arguments[] = { "", "clear", "--uid 1000 clear" };
+	int status;
+
+	for (size_t i = 0; i < COUNT(arguments); i++) {
+		unsigned int refused = 0;
+
+		remove_state(unused);
+		make_state(unused);
+		for (failing = 1;; failing++) {
+			const char *out;
+
+			allocations = 0;
+			out = print(&status, arguments[i]);
+			if (allocations < failing)
+				break;
+			if (!status)
+				continue;
+			refused++;
+			assert_int_equal(status, 1);
+			assert_int_equal(strncmp(out, "nnaccel cache: ", strlen("nnaccel cache: ")), 0);
+			assert_non_null(strstr(out, ": out of memory\n"));
+			assert_true(has_file("plans/4"));
+		}
+		failing = 0;
+		assert_int_equal(status, 0);
+		assert_true(refused > 10);
+		assert_int_equal(has_file("plans/4"), i == 0);
+	}
+}
+
 /* ---- with a played keeper ---- */
 
 static long patience_s;	/* limit of the tool's wait for the keeper's answer; 0: none */
@@ -387,8 +457,10 @@ int main(void)
 		TEST(test_size),
 		TEST(test_clear),
 		TEST(test_refusals),
+		TEST(test_no_memory),
 		TEST(test_keeper),
 	};
 
+	init_memory();
 	return cmocka_run_group_tests_name("tools cache", tests, NULL, NULL);
 }
