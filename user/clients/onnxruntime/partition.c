@@ -56,9 +56,9 @@ static int64_t guess_number(uint32_t index, int size, int round)
 	 */
 	static const int64_t numbers[SIZES][8] = {
 		{ 3, 7, 11, 13, 17, 19, 23, 29 }, { 96, 128, 136, 160, 168, 176, 184, 208 },
-		{ 640, 768, 896, 904, 920, 944, 960, 984 },
+		{ 1920, 2304, 2688, 2712, 2760, 2832, 2880, 2952 },
 	};
-	static const int64_t same[SIZES] = { 1, 64, 512 };
+	static const int64_t same[SIZES] = { 1, 64, 1536 };
 
 	return round == SAME ? same[size] : numbers[size][index % 8];
 }
