@@ -1411,6 +1411,7 @@ static void pass(struct door *door)
  */
 static struct {
 	struct door door;
+	uint64_t ns;					/* how long a compilation takes on the played clock */
 	int times, result;
 	const ANeuralNetworksCompilation *failed;	/* last compilation that failed with gate.result */
 	int freed;		/* how often the compilation `failed` was freed */
@@ -1423,6 +1424,7 @@ int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
 	if (!finish)
 		*(void **)&finish = dlsym(RTLD_NEXT, __func__);
 	pass(&gate.door);
+	played_ns += gate.ns;
 	if (!gate.times)
 		return finish(compilation);
 	gate.times--;
@@ -1666,7 +1668,7 @@ static void test_usual_shapes(void **unused)
 
 static OrtStatus *run_rows(struct ort_node_compute_info *info, int64_t rows)
 {
-	float data[] = { 1, 2, 3, 4, 5, 6 };
+	float data[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 };
 	const struct OrtValue value = { { ONNX_FLOAT, 2, { rows, 2 } }, data,
 					(size_t)rows * 2 * sizeof(float) };
 	struct OrtKernelContext context = { .in = { &value } };
@@ -1742,6 +1744,75 @@ static void test_run_while_compiling(void **unused)
 	run_beside(info, run_three_rows, &gate.door);
 	release_part(ep, info);
 	release(factory, ep);
+	unload(factory);
+}
+
+/* Number of runs of the session. The session takes 10 ms on the played clock. */
+static int session_runs;
+
+static OrtStatus *count_session(const OrtValue *const *in, OrtValue *out)
+{
+	static float data[18];
+
+	session_runs++;
+	played_ns += UINT64_C(10000000);
+	*out = (OrtValue){ { ONNX_FLOAT, 2, { in[0]->info.dims[0], 3 } }, data,
+			   (size_t)in[0]->info.dims[0] * 12 };
+	return NULL;
+}
+
+static OrtStatus *fail_session(const OrtValue *const *in, OrtValue *out)
+{
+	(void)in;
+	(void)out;
+	session_runs++;
+	return create_status(1, "told to fail");
+}
+
+/*
+ * The part is compiled at once for three sets of shapes. ONNX Runtime's CPU computes other shapes until
+ * that has taken as long as a compilation. Nothing waits if the CPU may not or cannot compute the part.
+ */
+static void test_shapes_wait(void **unused)
+{
+	static const struct {
+		const char *disallow_cpu;
+		OrtStatus *(*session)(const OrtValue *const *in, OrtValue *out);
+		struct {
+			int64_t rows;
+			int compilations, sessions;	/* of the run */
+		} steps[12];
+	} cases[] = {
+		{ "0", count_session, { { 1, 1, 0 }, { 2, 1, 0 }, { 3, 1, 0 }, { 4, 0, 1 }, { 5, 0, 1 }, { 4, 0, 1 },
+					{ 1, 0, 0 }, { 4, 0, 1 }, { 4, 1, 0 }, { 4, 0, 0 }, { 5, 0, 1 }, { 6, 0, 1 } } },
+		{ "1", count_session, { { 1, 1, 0 }, { 2, 1, 0 }, { 3, 1, 0 }, { 4, 1, 0 }, { 5, 1, 0 } } },
+		{ "0", fail_session, { { 1, 1, 0 }, { 2, 1, 0 }, { 3, 1, 0 }, { 4, 1, 1 }, { 5, 1, 0 } } },
+	};
+	struct ort_ep_factory *factory = load();
+
+	(void)unused;
+	played_type = ANEURALNETWORKS_DEVICE_ACCELERATOR;
+	played_ns = 1000000000;
+	gate.ns = 25000000;
+	while_in_making = ask_while_in_making;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ort_ep *ep = asked_ep = provider(factory, "ep.nn.disallow_cpu", cases[i].disallow_cpu);
+		struct ort_node_compute_info *info = compile_part(ep, &part, &fused);
+
+		played_session = cases[i].session;
+		for (int k = 0; k < 12 && cases[i].steps[k].rows; k++) {
+			nnapi_calls[0] = '\0';
+			session_runs = 0;
+			assert_null(run_rows(info, cases[i].steps[k].rows));
+			assert_int_equal(count_text(nnapi_calls, "for 1, "), cases[i].steps[k].compilations);
+			assert_int_equal(session_runs, cases[i].steps[k].sessions);
+		}
+		release_part(ep, info);
+		release(factory, ep);
+	}
+	played_session = NULL;
+	gate.ns = played_ns = 0;
+	played_type = 0;
 	unload(factory);
 }
 
@@ -2333,6 +2404,7 @@ int main(void)
 		cmocka_unit_test(test_run_while_compiling),
 		cmocka_unit_test(test_refused_once),
 		cmocka_unit_test(test_run_while_in_making),
+		cmocka_unit_test(test_shapes_wait),
 		cmocka_unit_test(test_concat_overflows),
 		cmocka_unit_test(test_missing_input),
 		cmocka_unit_test(test_other_type),

@@ -139,12 +139,32 @@ next:;
 
 /* ---- compiling ---- */
 
+struct compiled *compiled_without_model(const struct options *options, const struct shape *shapes,
+					uint32_t in_count)
+{
+	struct compiled *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	pthread_mutex_init(&c->lock, NULL);
+	c->options = options;
+	c->refused = true;
+	c->shapes = calloc(2 * (size_t)in_count + 1, sizeof(*c->shapes));
+	if (!c->shapes) {
+		compiled_drop(c);
+		return NULL;
+	}
+	if (in_count)
+		memcpy(c->shapes, shapes, 2 * (size_t)in_count * sizeof(*shapes));
+	return c;
+}
+
 struct compiled *compiled_new(const struct graph *graph, const struct options *options,
 			      const struct devices *devices, const struct shape *shapes,
 			      uint32_t in_count, const uint32_t *in, uint32_t out_count,
 			      const uint32_t *out, int *result, char *message, size_t size)
 {
-	struct compiled *c = calloc(1, sizeof(*c));
+	struct compiled *c = compiled_without_model(options, shapes, in_count);
 	struct job job = { .graph = graph, .c = c, .in = in, .out = out, .in_count = in_count,
 			   .out_count = out_count, .message = message, .size = size };
 	uint32_t made = 0;
@@ -154,17 +174,12 @@ struct compiled *compiled_new(const struct graph *graph, const struct options *o
 	*result = ANEURALNETWORKS_NO_ERROR;
 	if (!c)
 		return NULL;
-	pthread_mutex_init(&c->lock, NULL);
-	c->options = options;
-	c->shapes = calloc(2 * (size_t)in_count + 1, sizeof(*c->shapes));
 	c->in = calloc(in_count + 1, sizeof(*c->in));
 	c->out = calloc(out_count + 1, sizeof(*c->out));
 	job.model_in = calloc(in_count + 1, sizeof(*job.model_in));
 	job.model_out = calloc(out_count + 1, sizeof(*job.model_out));
 	job.t = translation_new(graph, &job.b, devices);
-	good = c->shapes && c->in && c->out && job.model_in && job.model_out && job.t;
-	if (good && in_count)
-		memcpy(c->shapes, shapes, 2 * (size_t)in_count * sizeof(*shapes));
+	good = c->in && c->out && job.model_in && job.model_out && job.t;
 	good = good && translate(&job) && find_outputs(&job) && find_inputs(&job);
 	for (uint32_t i = 0; good && i < c->out_count; i++)
 		made += !c->out[i].data;

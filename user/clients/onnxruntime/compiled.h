@@ -38,6 +38,9 @@ struct compiled {
 	bool dropped;	/* true: removed from the list; the last user frees the model */
 	bool refused;	/* true: no model can be compiled for the shapes */
 	char *reason;	/* why the shapes are refused; set and freed by the program */
+	/* how long ONNX Runtime's CPU has computed these shapes; protected by the program's lock */
+	uint64_t runtime_ns;
+	bool waits;	/* true: `refused` is set until the CPU has taken as long as a compilation */
 	struct compiled *next;
 };
 
@@ -54,6 +57,9 @@ struct compiled *compiled_new(const struct graph *graph, const struct options *o
 			      const struct devices *devices, const struct shape *shapes,
 			      uint32_t in_count, const uint32_t *in, uint32_t out_count,
 			      const uint32_t *out, int *result, char *message, size_t size);
+/* Returns a struct without a model, with `refused` set; NULL if memory runs out. */
+struct compiled *compiled_without_model(const struct options *options, const struct shape *shapes,
+					uint32_t in_count);
 void compiled_drop(struct compiled *compiled);
 
 /* Runs the model, with a burst if possible. Returns a ResultCode. */

@@ -18,6 +18,9 @@ enum { REASON = 512 };			/* maximum length of a log line */
 
 #define MOST_PAUSE_NS (60 * NS_PER_S)
 
+/* Number of sets of shapes that are compiled at once. Other shapes must pay for their compilation. */
+enum { SHAPES_AT_ONCE = 3 };
+
 /*
  * A compilation in progress. During the compilation the program's lock is released. A run waits
  * while another run compiles for the same shapes.
@@ -42,6 +45,9 @@ struct program {
 	struct compiled *compiled;	/* list of compilations, last used first */
 	struct making *making;
 	pthread_cond_t made;		/* signalled after each compilation */
+	uint32_t compilations;		/* number of models compiled by runs */
+	uint64_t compile_ns;		/* how long the last of these compilations took */
+	bool no_runtime;		/* true: ONNX Runtime's CPU cannot compute the part */
 	bool on_cpu;			/* true: runs use the CPU, as the devices failed */
 	uint64_t again_ns;		/* time at which to try the devices again */
 	/* length of the last pause on the CPU; 0 after a successful run on the devices */
@@ -324,6 +330,31 @@ static struct compiled *take_compiled(struct program *p, const struct shape *sha
 	return c;
 }
 
+/*
+ * Returns a struct without a model for new shapes if the program has been compiled for many shapes.
+ * ONNX Runtime's CPU then computes these shapes until this has taken as long as a compilation. So
+ * shapes that grow in each run take at most twice as long as on the CPU, and shapes that return
+ * often reach the device. The caller holds the program's lock.
+ */
+static struct compiled *defer(struct program *p, const struct shape *shapes)
+{
+	struct compiled *c;
+	char reason[REASON];
+
+	if (p->compilations < SHAPES_AT_ONCE || p->no_runtime || p->options->disallow_cpu)
+		return NULL;
+	c = compiled_without_model(p->options, shapes, p->in_count);
+	snprintf(reason, sizeof(reason), "compiling for new shapes takes %.0f ms",
+		 (double)p->compile_ns / 1e6);
+	if (c && !(c->reason = strdup(reason))) {
+		compiled_drop(c);
+		return NULL;
+	}
+	if (c)
+		c->waits = true;
+	return c;
+}
+
 static bool is_making(const struct program *p, const struct shape *shapes)
 {
 	for (const struct making *m = p->making; m; m = m->next)
@@ -340,6 +371,7 @@ static struct compiled *make(struct run *run)
 {
 	struct program *p = run->program;
 	struct making making = { run->shapes, p->making }, **at = &p->making;
+	const uint64_t begin = clock_ns();
 	const bool on_cpu = p->on_cpu;
 	struct compiled *c;
 
@@ -350,6 +382,10 @@ static struct compiled *make(struct run *run)
 	while (*at != &making)
 		at = &(*at)->next;
 	*at = making.next;
+	if (c && !c->refused) {
+		p->compilations++;
+		p->compile_ns = clock_ns() - begin;
+	}
 	pthread_cond_broadcast(&p->made);
 	return c;
 }
@@ -388,8 +424,13 @@ static struct compiled *acquire(struct run *run)
 	while (is_making(p, run->shapes))
 		pthread_cond_wait(&p->made, &p->lock);
 	c = take_compiled(p, run->shapes);
-	if (!c)
+	if (c && c->waits && (c->runtime_ns >= p->compile_ns || p->no_runtime)) {
+		if (!c->users)
+			compiled_drop(c);
 		c = make(run);
+	} else if (!c && !(c = defer(p, run->shapes))) {
+		c = make(run);
+	}
 	if (c) {
 		c->users++;
 		/*
@@ -657,6 +698,7 @@ static bool run_on_runtime(struct run *run)
 	static atomic_uint said;
 	struct program *p = run->program;
 	struct runtime *runtime;
+	uint64_t begin;
 
 	if (p->options->disallow_cpu)
 		return false;
@@ -665,12 +707,35 @@ static bool run_on_runtime(struct run *run)
 		p->runtime = runtime_new(p->graph, p->in_count, p->in, p->out_count, p->out);
 	runtime = p->runtime;
 	pthread_mutex_unlock(&p->runtime_lock);
+	begin = clock_ns();
 	if (!runtime || !runtime_run(runtime, run->context))
 		return false;
+	pthread_mutex_lock(&p->lock);
+	for (struct compiled *c = p->compiled; c; c = c->next)
+		if (same_shapes(c->shapes, run->shapes, p->in_count))
+			c->runtime_ns += clock_ns() - begin;
+	pthread_mutex_unlock(&p->lock);
 	nna_log(first_time(&said, 0) ? NNA_LOG_NOTE : NNA_LOG_INFO,
 		"onnxruntime: ONNX Runtime's CPU computes a part of %u nodes: %s", p->graph->node_count,
 		run->message);
 	return true;
+}
+
+/*
+ * If a run waits for the compilation of its shapes, but ONNX Runtime's CPU cannot compute the part,
+ * compiles all shapes at once from now on. Returns whether the run waits.
+ */
+static bool stop_waiting(struct run *run)
+{
+	struct program *p = run->program;
+	bool waits = false;
+
+	pthread_mutex_lock(&p->lock);
+	for (struct compiled *c = p->compiled; c; c = c->next)
+		waits |= c->waits && same_shapes(c->shapes, run->shapes, p->in_count);
+	p->no_runtime |= waits;
+	pthread_mutex_unlock(&p->lock);
+	return waits;
 }
 
 bool program_run(struct program *p, OrtKernelContext *context, char *message, size_t size)
@@ -688,7 +753,8 @@ bool program_run(struct program *p, OrtKernelContext *context, char *message, si
 		if (!good)
 			snprintf(message, size, "input %u has a wrong type or shape", i);
 	}
-	good = good && (attempts(&run) || run_on_runtime(&run));
+	good = good && (attempts(&run) || run_on_runtime(&run) ||
+			(stop_waiting(&run) && attempts(&run)));
 	free(run.shapes);
 	free(run.inputs);
 	return good;
