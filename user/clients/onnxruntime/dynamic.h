@@ -3,9 +3,9 @@
  * Patterns of nodes that become one operation. In a dynamically quantised model, a GEMM is a
  * pattern of the nodes DynamicQuantizeLinear, MatMulInteger or ConvInteger, Cast, Mul and,
  * optionally, Add. In the GEMM pattern the weights are constant, Mul multiplies by the product of
- * both scales, and Add adds a constant bias; or an Add before Cast adds the rounded bias. ONNX
- * Runtime's optimiser may have replaced all nodes of the GEMM pattern by DynamicQuantizeMatMul, or
- * all except DynamicQuantizeLinear by MatMulIntegerToFloat. The pattern of a dynamically quantised
+ * both scales, and Add adds a constant bias. In another form, Add is before Cast and adds a rounded
+ * bias. ONNX Runtime's optimiser may have replaced all nodes of the GEMM pattern by
+ * DynamicQuantizeMatMul, or all except DynamicQuantizeLinear by MatMulIntegerToFloat. The pattern of a dynamically quantised
  * GEMM becomes one operation of the project's own extension, or a float operation with dequantised
  * weights. The nodes of GELU are another pattern, and become one operation if the devices have
  * GELU.
