@@ -1798,8 +1798,10 @@ static void test_shapes_wait(void **unused)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ort_ep *ep = asked_ep = provider(factory, "ep.nn.disallow_cpu", cases[i].disallow_cpu);
 		struct ort_node_compute_info *info = compile_part(ep, &part, &fused);
+		char told[2048] = "";
 
 		played_session = cases[i].session;
+		nna_log_set(take_line, told, NNA_LOG_INFO);
 		for (int k = 0; k < 12 && cases[i].steps[k].rows; k++) {
 			nnapi_calls[0] = '\0';
 			session_runs = 0;
@@ -1807,6 +1809,9 @@ static void test_shapes_wait(void **unused)
 			assert_int_equal(count_text(nnapi_calls, "for 1, "), cases[i].steps[k].compilations);
 			assert_int_equal(session_runs, cases[i].steps[k].sessions);
 		}
+		nna_log_set(NULL, NULL, NNA_LOG_ERROR);
+		assert_int_equal(count_text(told, "a part of 2 nodes: compiling for new shapes takes 25 ms\n"),
+				 i ? 0 : 6);
 		release_part(ep, info);
 		release(factory, ep);
 	}
