@@ -455,10 +455,6 @@ void gru_op(struct lowering *t)
 		return;
 	if (r.steps > MAX_STEPS || r.batch_first)
 		refuse(t, r.batch_first ? "layout must be 0" : "more than 256 steps");
-	/* A later run may have more steps than MAX_STEPS. */
-	if (!t->refused && value_at(t, number_of_in(t, 0))->shape.rank == 3 &&
-	    value_at(t, number_of_in(t, 0))->shape.dims[0] < 0)
-		refuse(t, "the number of steps is unknown");
 	for (uint32_t d = 0; !t->refused && d < r.directions; d++)
 		gru(t, &r, d, d || r.backward, out[d]);
 	if (!t->refused)
