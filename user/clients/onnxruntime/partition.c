@@ -29,7 +29,7 @@ struct cost {
  * Sizes of the numbers that replace unknown dimensions, from the smallest on, and rounds for each size.
  * In the round SAME the numbers are equal, in the round DISTINCT they differ.
  */
-enum { SAME, DISTINCT, ROUNDS, SIZES = 3 };
+enum { SAME, DISTINCT, ROUNDS, SIZES = 4 };
 
 /* the most dimensions that follow from others, because all nodes are tried again for each */
 enum { MOST_FOLLOWING = 16 };
@@ -51,14 +51,16 @@ static int64_t guess_number(uint32_t index, int size, int round)
 {
 	/*
 	 * Medium numbers are large enough for most windows and small enough for most tables of
-	 * positions; large numbers are large enough for windows over sounds. No number is the sum of
-	 * two others of its line.
+	 * positions. Numbers of the third line are large enough for windows over images and short
+	 * sounds, those of the fourth line for windows over windows of sounds. No number is the sum
+	 * of two others of its line.
 	 */
 	static const int64_t numbers[SIZES][8] = {
 		{ 3, 7, 11, 13, 17, 19, 23, 29 }, { 96, 128, 136, 160, 168, 176, 184, 208 },
+		{ 640, 768, 896, 904, 920, 944, 960, 984 },
 		{ 1920, 2304, 2688, 2712, 2760, 2832, 2880, 2952 },
 	};
-	static const int64_t same[SIZES] = { 1, 64, 1536 };
+	static const int64_t same[SIZES] = { 1, 64, 512, 1536 };
 
 	return round == SAME ? same[size] : numbers[size][index % 8];
 }
