@@ -64,8 +64,8 @@ translator floor_mod_op;
 /* ---- moving elements (move.c) ---- */
 
 /*
- * Returns for each element of the transposed tensor the element's index in the tensor of the given
- * shape, or NULL if memory ran out. order[d]: the dimension that becomes dimension d.
+ * Returns the index in the tensor of the given shape for each element of the transposed tensor.
+ * Returns NULL if memory ran out. order[d]: the dimension that becomes dimension d.
  */
 int32_t *transposed_indices(struct lowering *t, const struct shape *shape, const int *order);
 

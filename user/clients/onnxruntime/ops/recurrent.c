@@ -60,8 +60,9 @@ static bool are_of_shape(struct lowering *t, const struct recurrent *r)
 
 /*
  * Returns the weights of a DynamicQuantizeLSTM as floats. Input `index` has 8-bit integers of the
- * shape [directions, columns, gates * units], input `index` * 2 + 6 their scales, and the next input
- * their zero points: one for each direction, or one for each direction, gate and unit.
+ * shape [directions, columns, gates * units]. Input `index` * 2 + 6 has their scales, and the next
+ * input has their zero points. There is one scale for each direction, or one for each direction,
+ * gate and unit.
  */
 static uint32_t dequantised_weights(struct lowering *t, const struct recurrent *r, uint32_t index,
 				    uint32_t columns)
