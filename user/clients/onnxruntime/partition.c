@@ -193,6 +193,7 @@ static void leave(struct translation *t, const struct node *node, const struct g
 			t->values[node->out[i]].ready = false;
 			t->values[node->out[i]].elided = false;
 			t->values[node->out[i]].operand = NO_OPERAND;
+			t->values[node->out[i]].data = NULL;
 			trial_value(t, node->out[i], g);
 		}
 }
