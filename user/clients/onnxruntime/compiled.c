@@ -77,9 +77,10 @@ static bool find_outputs(struct job *job)
 		type = job->graph->values[job->out[i]].type;
 		c->out_count++;
 		port = &c->out[c->out_count - 1];
-		if (!value->ready || value->elided) {
-			snprintf(job->message, job->size, "output %s is not computed",
-				 job->graph->values[job->out[i]].name);
+		if (!value->ready || value->elided || !onnx_size(type)) {
+			snprintf(job->message, job->size, "output %s %s",
+				 job->graph->values[job->out[i]].name,
+				 onnx_size(type) ? "is not computed" : "has an unknown type");
 			return false;
 		}
 		if (value->data) {
