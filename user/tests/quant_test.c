@@ -71,6 +71,10 @@ static void test_encode(void **state)
 		assert_false(nn_quant_encode(bad[i], &m));
 	assert_true(nn_quant_encode(0, &m) && m.value == 0 && m.shift == 0);
 	assert_true(nn_quant_encode(1e-30, &m) && m.value == 0 && m.shift == 0);
+	/* 2^-32 is the smallest factor that is not encoded as 0. */
+	assert_true(nn_quant_encode(0x1p-32, &m) && m.value == 1 << 30 && m.shift == -31);
+	assert_true(nn_quant_encode(0x1.fffffp-33, &m) && m.value == 0 && m.shift == 0);
+	assert_true(nn_quant_encode(0x1p-32 - 0x1p-80, &m) && m.value == 1 << 30 && m.shift == -31);
 	/* nn_quant_encode() rounds a factor just below 1 up to 1. */
 	assert_true(nn_quant_encode(1 - 0x1p-40, &m) && m.value == 1 << 30 && m.shift == 1);
 	assert_true(nn_quant_encode_below_one(0.5, &m));
