@@ -27,7 +27,7 @@ void tflite_plugin_destroy_delegate(struct tfl_delegate *delegate);
 #ifndef PLAY_MOST
 #define PLAY_MOST 32
 #endif
-enum { MOST = PLAY_MOST, MOST_BYTES = 4096 };
+enum { MOST = PLAY_MOST, MOST_BYTES = 8192 };
 
 /* An array of ints in TensorFlow Lite's layout, with a fixed capacity. */
 struct list {
