@@ -882,8 +882,8 @@ static void constant_of_file(size_t offset, size_t size, enum mapped how)
 }
 
 /*
- * Tests the graph x + a + b, whose constants are in two mappings of a file. The delegate makes a
- * memory of only the mapping that contains the first constant.
+ * Tests the graph x + a + b, whose constants are in two mappings of a file's first page. The delegate
+ * makes a memory of only the mapping that contains the first constant, though the file is longer.
  */
 static void constants_of_two_mappings(bool is_second_below)
 {
@@ -893,9 +893,9 @@ static void constants_of_two_mappings(bool is_second_below)
 	struct tfl_delegate *d = delegate();
 	struct world *w = world();
 	char *maps = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	float numbers[1024];
+	float numbers[2048];
 
-	for (int i = 0; i < 1024; i++)
+	for (int i = 0; i < 2048; i++)
 		numbers[i] = (float)i;
 	assert_int_equal(write(fd, numbers, sizeof(numbers)), sizeof(numbers));
 	for (int i = 0; i < 2; i++)
@@ -1101,12 +1101,26 @@ static void test_tensor_without_data(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
+/* Returns the number of mappings of memory files with a name. */
+static int mappings_of(const char *name)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[256];
+	int count = 0;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		count += !!strstr(line, name);
+	fclose(maps);
+	return count;
+}
+
 static void test_buffers(void **state)
 {
 	struct tfl_delegate *d = delegate();
 	struct world *w = sum_and_product();
 	const int before = files();
-	int fd = memfd_create("buffer", 0), in, out, none = 7;
+	int fd = memfd_create("buffer", 0), in, out, odd, mapped, none = 7;
 	float *shared;
 
 	(void)state;
@@ -1134,6 +1148,17 @@ static void test_buffers(void **state)
 	memset(w->data[3], 0, 24);
 	assert_int_equal(d->copy_to_buffer(&w->context, d, out, &w->tensors[3]), TFL_OK);
 	assert_float_equal(shared[1024], 0, 0);
+	/* A buffer may be copied from and to any offset, and is then not mapped any more. */
+	odd = nnaccel_tflite_add_buffer((struct TfLiteDelegate *)d, fd, 24, 4096 + 8);
+	mapped = mappings_of("memfd:buffer");
+	for (int i = 0; i < 6; i++)
+		shared[1026 + i] = ((float)i + 2) * 2;
+	assert_int_equal(d->copy_from_buffer(&w->context, d, odd, &w->tensors[3]), TFL_OK);
+	expect(w, 6);
+	((float *)w->data[3])[5] = 99;
+	assert_int_equal(d->copy_to_buffer(&w->context, d, odd, &w->tensors[3]), TFL_OK);
+	assert_float_equal(shared[1026 + 5], 99, 0);
+	assert_int_equal(mappings_of("memfd:buffer"), mapped);
 	assert_int_equal(d->copy_to_buffer(&w->context, d, 99, &w->tensors[3]),
 			 TFL_DELEGATE_ERROR);
 	d->free_buffer(&w->context, d, &in);
