@@ -47,23 +47,25 @@ static void make_chain(void)
 		     (uint32_t[]){ c, clamped, mb_int32(&b, 0) }, MB_LIST(out));
 }
 
-/* Makes a model of a product followed by an activation. */
+/* Makes a model of a product followed by two activations. */
 static void make_product(void)
 {
 	static const float weights[2 * 8] = { 1, 2, 3, 4, 5, 6, 7, 8,
 					      -1, -2, -3, -4, -5, -6, -7, -8 };
 	static const float bias[2] = { 1, -1 };
-	uint32_t x, w, c, product, out;
+	uint32_t x, w, c, product, clamped, out;
 
 	mb_init(&b);
 	x = tensor(NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT);
 	w = mb_constant(&b, NN_TENSOR_FLOAT32, weights, sizeof(weights), MB_DIMS(2, 8));
 	c = mb_constant(&b, NN_TENSOR_FLOAT32, bias, sizeof(bias), MB_DIMS(2));
 	product = mb_operand(&b, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(16, 2));
+	clamped = mb_operand(&b, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(16, 2));
 	out = mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(16, 2));
 	mb_operation(&b, NN_OP_FULLY_CONNECTED, MB_LIST(x, w, c, mb_int32(&b, 0)),
 		     MB_LIST(product));
-	mb_operation(&b, NN_OP_RELU1, MB_LIST(product), MB_LIST(out));
+	mb_operation(&b, NN_OP_RELU1, MB_LIST(product), MB_LIST(clamped));
+	mb_operation(&b, NN_OP_RELU, MB_LIST(clamped), MB_LIST(out));
 }
 
 #endif /* NN_TESTS_VULKAN_SAMPLES_H */
