@@ -1585,12 +1585,12 @@ static void test_fallbacks(void **unused)
 }
 
 /*
- * The provider converts int64 inputs to int32. A run with an input number beyond int32 fails, and
- * the next run succeeds.
+ * The provider converts int64 inputs to int32. A run with an input number beyond int32 fails with the
+ * name of the input unchanged, and the next run succeeds.
  */
 static void test_numbers_that_do_not_fit(void **unused)
 {
-	static const struct OrtValueInfo in = { "in", { ONNX_INT64, 2, { 1, 2 } }, NULL, false };
+	static const struct OrtValueInfo in = { "%%in", { ONNX_INT64, 2, { 1, 2 } }, NULL, false };
 	static const struct OrtValueInfo out = { "out", { ONNX_INT64, 2, { 2, 1 } }, NULL, true };
 	static const struct OrtNode transpose = { .op = "Transpose", .version = 13, .in = { &in }, .out = { &out },
 					     .in_count = 1, .out_count = 1 };
@@ -1602,8 +1602,8 @@ static void test_numbers_that_do_not_fit(void **unused)
 		const char *message;
 	} cases[] = {
 		{ { INT32_MIN, INT32_MAX }, NULL },
-		{ { 5, INT64_C(1) << 31 }, "input in: 2147483648 does not fit int32" },
-		{ { INT32_MIN - INT64_C(1), 5 }, "input in: -2147483649 does not fit int32" },
+		{ { 5, INT64_C(1) << 31 }, "input %%in: 2147483648 does not fit int32" },
+		{ { INT32_MIN - INT64_C(1), 5 }, "input %%in: -2147483649 does not fit int32" },
 		{ { -7, 8 }, NULL },
 	};
 	struct ort_ep_factory *factory = load();
@@ -2030,7 +2030,7 @@ static void test_missing_input(void **unused)
 
 /*
  * The provider rejects a node whose output has a wrong type, because ONNX Runtime would allocate a
- * wrong size.
+ * wrong size, and an operation that it does not know. The error has the operation's name unchanged.
  */
 static void test_other_type(void **unused)
 {
@@ -2040,10 +2040,11 @@ static void test_other_type(void **unused)
 	} cases[] = {
 		{ "Not", "output 0 is of int64", 1, ONNX_BOOL, ONNX_INT64 },
 		{ "Acosh", "the NNAPI has no uint16 tensors", 9, ONNX_FLOAT16, ONNX_UINT16 },
+		{ "100%%", "100%%: ", 1, ONNX_FLOAT, ONNX_FLOAT },
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct OrtValueInfo in = { "x", { cases[i].in, 1, { 64 } }, NULL, false };
 		const struct OrtValueInfo out = { "y", { cases[i].out, 1, { 64 } }, NULL, true };
 		const struct OrtNode node = { .op = cases[i].op, .version = cases[i].version, .in = { &in },
