@@ -472,7 +472,7 @@ static enum nn_status faulty_execute(const struct nna_engine *engine, void *prep
 		abort();
 	if (fault == LEAK)
 		leak();
-	for (int i = 0; i < 4 && fault == CLIENT_GONE; i++) {
+	for (int i = 0; i < 25 && fault == CLIENT_GONE; i++) {
 		struct pollfd gone = { .fd = nna_engine_gone_file(execution), .events = POLLIN };
 
 		if (poll(&gone, 1, 1) == 1)
