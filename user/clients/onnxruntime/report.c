@@ -25,6 +25,7 @@ static const struct rule {
 	{ "MatMulInteger", INNER, 1 },
 	{ "QLinearMatMul", INNER, 3 },
 	{ "LSTM", RECURRENT, 1 },
+	{ "DynamicQuantizeLSTM", RECURRENT, 1 },
 	{ "GRU", RECURRENT, 1 },
 	{ "RNN", RECURRENT, 1 },
 	{ "Attention", ATTENTION, 1 },
