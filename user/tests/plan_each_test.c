@@ -344,7 +344,10 @@ static uint32_t try_form(const struct nn_op *op, const struct form *f, uint64_t 
 	return count;
 }
 
-/* Results that several threads compute must equal the results of a single thread bit by bit. */
+/*
+ * Results that several threads compute must equal the results of a single thread bit by bit, and the
+ * results of the interpreter as other results do.
+ */
 static void test_threads(void **unused)
 {
 	const char *kernels = nn_plan_kernels_at(0);
@@ -379,6 +382,8 @@ static void test_threads(void **unused)
 			if (memcmp(results[0].data, results[1].data, sizeof(results[0].data)))
 				fail_msg("%s of %s: \"%s\" of one and of three threads differ",
 					 op->name, form_types[t].name, large_forms[i].text);
+			execute_by("none", NN_PREFER_LOW_POWER, &results[0]);
+			compare(large_forms[i].text, i);
 		}
 		if (!ran || tasks < 2)
 			fail_msg("%s of \"%s\" was executed %u times, in %u tasks",
