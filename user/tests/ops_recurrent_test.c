@@ -458,6 +458,60 @@ static void test_lstm_auxiliary_width(void **state)
 	oc_free(&c);
 }
 
+/*
+ * Each step of a sequence has the results of LSTM, whose new states are the states of the next step.
+ * The projection has no bias.
+ */
+static void test_lstm_sequence(void **state)
+{
+	enum { STEPS = 4 };
+	struct op_case all, one;
+	float h[B * O], s[B * U];
+
+	(void)state;
+	oc_init(&all, "UNIDIRECTIONAL_SEQUENCE_LSTM");
+	random_sequence(&all, STEPS, B, I);
+	for (uint32_t i = 1; i < 20; i++)
+		if ((i >= 9 && i < 12) || i == 17)
+			omitted(&all);
+		else if (i < 16)
+			random_input(&all, U, i < 5 ? I : i < 9 ? O : 0);
+		else
+			random_input(&all, i == 16 ? O : B, i == 18 ? O : U);
+	oc_int(&all, 4);
+	oc_float(&all, 0);
+	oc_float(&all, 0);
+	oc_bool(&all, true);
+	for (uint32_t i = 0; i < 4; i++)
+		omitted(&all);
+	for (uint32_t i = 0; i < 3; i++)
+		oc_output(&all, NN_TENSOR_FLOAT32);
+	assert_int_equal(oc_run(&all), NN_OK);
+	memcpy(h, all.tensors[18].data, sizeof(h));
+	memcpy(s, all.tensors[19].data, sizeof(s));
+	for (uint32_t step = 0; step < STEPS; step++) {
+		oc_init(&one, "LSTM");
+		oc_input(&one, NN_TENSOR_FLOAT32, OC_DIMS(B, I),
+			 (float *)all.tensors[0].data + step * B * I);
+		for (uint32_t i = 1; i < 18; i++)
+			copy_input(&one, &all, i);
+		oc_input(&one, NN_TENSOR_FLOAT32, OC_DIMS(B, O), h);
+		oc_input(&one, NN_TENSOR_FLOAT32, OC_DIMS(B, U), s);
+		for (uint32_t i = 20; i < 23; i++)
+			copy_input(&one, &all, i);
+		for (uint32_t i = 0; i < 4; i++)
+			oc_output(&one, NN_TENSOR_FLOAT32);
+		assert_int_equal(oc_run(&one), NN_OK);
+		memcpy(h, oc_result(&one, 1)->data, sizeof(h));
+		memcpy(s, oc_result(&one, 2)->data, sizeof(s));
+		assert_memory_equal((float *)oc_result(&all, 0)->data + step * B * O, h, sizeof(h));
+		oc_free(&one);
+	}
+	assert_memory_equal(oc_result(&all, 1)->data, h, sizeof(h));
+	assert_memory_equal(oc_result(&all, 2)->data, s, sizeof(s));
+	oc_free(&all);
+}
+
 /* Tests an SVDF with one unit, rank 2 and memory 2; the expected results were computed by hand. */
 static void test_svdf(void **state)
 {
@@ -664,6 +718,7 @@ int main(void)
 		heap_unit_test(test_rnn),
 		heap_unit_test(test_rnn_auxiliary_width),
 		heap_unit_test(test_lstm_auxiliary_width),
+		heap_unit_test(test_lstm_sequence),
 		heap_unit_test(test_svdf),
 		heap_unit_test(test_fingerprint),
 		heap_unit_test(test_random_multinomial),
