@@ -120,6 +120,18 @@ static uint32_t read_inputs(const char *name, const char *tensors, uint32_t *in)
 		in[count++] = ints(none, MB_DIMS(4, 2));
 	if (!strcmp(name, "RESHAPE"))
 		in[count++] = ints(shape, MB_DIMS(4));
+	if (!strcmp(name, "SLICE")) {
+		in[count++] = ints(none, MB_DIMS(4));
+		in[count++] = ints(shape, MB_DIMS(4));
+	}
+	if (!strcmp(name, "TRANSPOSE_CONV_2D")) {
+		in[count++] = constant(type, numbers, MB_DIMS(2, 1, 1, 2));
+		in[count++] = constant(type, numbers, MB_DIMS(2));
+		in[count++] = ints(shape, MB_DIMS(4));
+		for (uint32_t i = 0; i < 4; i++)
+			in[count++] = mb_int32(&built, (const int32_t[]){ 2, 1, 1, 0 }[i]);
+		in[count++] = flag(true);
+	}
 	if (!strcmp(name, "CONCATENATION"))
 		in[count++] = mb_int32(&built, 0);
 	if (!strcmp(name, "ADD") || !strcmp(name, "SUB") || !strcmp(name, "MUL") ||
@@ -421,6 +433,8 @@ static void test_nhwc(void **state)
 		{ "SPACE_TO_DEPTH xa", "a", "TRANSPOSE SPACE_TO_DEPTH TRANSPOSE" },
 		{ "CONV_NCHW xa PRELU ab", "b", "TRANSPOSE CONV_2D PRELU TRANSPOSE" },
 		{ "CONV_NCHW xa PAD ab", "b", "TRANSPOSE CONV_2D PAD TRANSPOSE" },
+		{ "CONV_NCHW xa SLICE ab", "b", "TRANSPOSE CONV_2D SLICE TRANSPOSE" },
+		{ "TRANSPOSE_CONV_2D xa", "a", "TRANSPOSE TRANSPOSE_CONV_2D TRANSPOSE" },
 		{ "CONV_NCHW xa CONCATENATION aab", "b",
 		  "TRANSPOSE CONV_2D CONCATENATION TRANSPOSE" },
 		/* A PAD is computed in NHWC if only operations with windows read its result. */
