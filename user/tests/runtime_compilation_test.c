@@ -91,12 +91,15 @@ static void test_wishes(void **state)
 	assert_result(BAD_DATA, ANeuralNetworksCompilation_setPreference(any, -1));
 	assert_result(BAD_DATA, ANeuralNetworksCompilation_setPreference(any, 3));
 	assert_ok(ANeuralNetworksCompilation_setPreference(any, 2));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksCompilation_setPriority(NULL, 100));
 	assert_result(BAD_DATA, ANeuralNetworksCompilation_setPriority(any, 0));
 	assert_result(BAD_DATA, ANeuralNetworksCompilation_setPriority(any, 95));
 	assert_ok(ANeuralNetworksCompilation_setPriority(any, ANEURALNETWORKS_PRIORITY_LOW));
 	assert_ok(ANeuralNetworksCompilation_setPriority(any, ANEURALNETWORKS_PRIORITY_HIGH));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksCompilation_setTimeout(NULL, 1));
 	assert_result(BAD_DATA, ANeuralNetworksCompilation_setTimeout(any, 1));
 	assert_ok(ANeuralNetworksCompilation_setTimeout(one, UINT64_MAX));
+	assert_result(UNEXPECTED_NULL, ANeuralNetworksCompilation_setCaching(NULL, "/tmp", token));
 	assert_result(UNEXPECTED_NULL, ANeuralNetworksCompilation_setCaching(any, NULL, token));
 	assert_result(UNEXPECTED_NULL, ANeuralNetworksCompilation_setCaching(any, "/tmp", NULL));
 	assert_ok(ANeuralNetworksCompilation_setCaching(any, "/tmp", token));
