@@ -823,6 +823,8 @@ static void test_wrong_arguments(void **state)
 		assert_int_equal(shapes[0].rank, 1);
 		assert_int_equal(shapes[0].dims[0], COUNT);
 		assert_int_equal(e.out_driver_ns == NNACCEL_TIME_NONE, !e.flags);
+		assert_int_equal(e.out_device_ns == NNACCEL_TIME_NONE, !e.flags);
+		assert_true(!e.flags || e.out_device_ns <= e.out_driver_ns);
 		assert_true(e.out_fenced_ns == NNACCEL_TIME_NONE);
 	}
 	e.args = (uintptr_t)cases[0].args;
