@@ -251,6 +251,27 @@ static void test_declared_shapes(void **state)
 	}
 }
 
+/* The shapes of all outputs must be known, not only the shape of the first one. */
+static void test_declared_shape_of_each_output(void **state)
+{
+	static const struct nna_argument in = { .length = ROW }, outputs[] = {
+		{ .length = ROW }, { .rank = 2, .dims = { 3, 4 }, .length = 3 * ROW },
+		{ .rank = 2, .dims = { 3, 0 }, .length = 3 * ROW },
+	};
+	struct nna_prepared_model *p = prepare(2, 1, 4);
+	const struct nna_request r = {
+		.size = sizeof(r), .num_inputs = 1, .num_outputs = COUNT(outputs), .inputs = &in,
+		.outputs = outputs, .num_memories = 1, .memories = &memory,
+	};
+	int fence;
+
+	(void)state;
+	assert_int_equal(nna_execute_fenced(p, &r, NULL, NULL, &fence, &err), NN_INVALID_ARGUMENT);
+	assert_string_equal(err.message, "execute: dimension 1 of output 2 must be known, because the "
+			    "execution is fenced");
+	nna_prepared_model_free(p);
+}
+
 /* Starts an execution with valid arguments, and returns the fence of the execution. */
 static int start(struct nna_prepared_model *p)
 {
@@ -661,6 +682,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_what_is_asked),
 		TEST(test_declared_shapes),
+		TEST(test_declared_shape_of_each_output),
 		TEST(test_fence_info),
 		TEST(test_sync_file),
 		TEST(test_no_fence_info),

@@ -144,6 +144,8 @@ static void test_sizes(void **state)
 		{ ANY, { 3, { 0, 0, 1025 } }, NN_OK, 4100 },
 		{ ANY, { NN_MAX_RANK, { 1, 1, 1, 1 } }, NN_OK, 4096 },
 		{ ANY, { NN_MAX_RANK + 1, { 1 } }, NN_INVALID_ARGUMENT, 0 },
+		{ ANY, { 2, { 65536, 65536 } }, NN_INVALID_ARGUMENT, 0 },
+		{ ANY, { 3, { 0, 65536, 65536 } }, NN_INVALID_ARGUMENT, 0 },
 		{ LARGE, { .rank = 0 }, NN_OK, 6000 },
 		{ FLOATS_OUT, { .rank = 0 }, NN_OK, 16 },
 		{ ROWS_OUT, { .rank = 0 }, NN_OK, 4096 },
