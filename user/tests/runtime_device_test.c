@@ -1294,6 +1294,32 @@ static void test_reasons(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* If a device fails to prepare a model with an OEM operation, the CPU does not compile the model. */
+static void test_oem_operation_stays_on_the_device(void **state)
+{
+	const ANeuralNetworksOperandType scalar = scalar_type(ANEURALNETWORKS_OEM_SCALAR);
+	ANeuralNetworksCompilation *compilation;
+	ANeuralNetworksModel *model;
+
+	(void)state;
+	accel.supports_all = true;
+	assert_ok(ANeuralNetworksModel_create(&model));
+	for (int i = 0; i < 2; i++)
+		assert_ok(ANeuralNetworksModel_addOperand(model, &scalar));
+	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_OEM_OPERATION, 1, (uint32_t[]){ 0 },
+						    1, (uint32_t[]){ 1 }));
+	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, (uint32_t[]){ 0 }, 1, (uint32_t[]){ 1 }));
+	assert_ok(ANeuralNetworksModel_finish(model));
+	nna_log_set(take_line, NULL, NNA_LOG_ERROR);
+	accel.prepare_status = NN_GENERAL_FAILURE;
+	assert_ok(ANeuralNetworksCompilation_create(model, &compilation));
+	assert_result(OP_FAILED, ANeuralNetworksCompilation_finish(compilation));
+	assert_string_equal(last_line, "ANeuralNetworksCompilation_finish: OP_FAILED: told to fail");
+	nna_log_set(NULL, NULL, NNA_LOG_ERROR);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
 /* A device reports the unknown dimensions of an output, and must not change known dimensions. */
 static void test_declared_shapes(void **state)
 {
@@ -2103,6 +2129,7 @@ int main(void)
 		cmocka_unit_test_setup(test_no_device_memory, reset),
 		cmocka_unit_test_setup(test_pools_of_buffers, reset),
 		cmocka_unit_test_setup(test_reasons, reset),
+		cmocka_unit_test_setup(test_oem_operation_stays_on_the_device, reset),
 		cmocka_unit_test_setup(test_declared_shapes, reset),
 		cmocka_unit_test_setup(test_long_output, reset),
 		cmocka_unit_test_setup(test_refused_buffers, reset),
