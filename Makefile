@@ -592,7 +592,7 @@ $(BUILD)/tests/runtime_fail_test: $(obj)/user/tests/runtime_fail_test.o $(test_l
 $(BUILD)/tests/plan_nets_test: $(patsubst %,$(obj)/user/bench/compute/%.o,net builder plan_net graph sequence)
 $(BUILD)/tests/bench_calibrate_test: $(obj)/user/bench/compute/calibrate.o
 $(BUILD)/tests/bench_schedule_test: $(obj)/user/bench/compute/schedule_model.o
-$(BUILD)/tests/camera_test: $(obj)/user/tools/camera/sheet.o
+$(BUILD)/tests/camera_test: $(patsubst %,$(obj)/user/tools/camera/%.o,sheet outside)
 $(BUILD)/tests/camera_test: private ldflags += -lpng
 # plan_alloc_test counts allocations and locks in executions of plans.
 $(BUILD)/tests/plan_alloc_test: private ldflags += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc \

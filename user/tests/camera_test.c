@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the network of the camera demo, which learns digits of any font from numbered frames and
- * then reads other numbers.
+ * Tests the parts of the camera demo: the contact sheet, the count of mapped frames, and the
+ * network, which learns digits of any font from numbered frames and then reads other numbers.
  */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "ops/op.h"
 #include "plan/plan.h"
+#include "tools/camera/outside.h"
 #include "tools/camera/reader.h"
 #include "tools/camera/sheet.h"
 
@@ -195,10 +200,55 @@ static void test_sheet(void **state)
 	sheet_free(&s);
 }
 
+/*
+ * Mappings of cameras and of the given dma-bufs are counted. The paths of the test's files have the
+ * names of such mappings.
+ */
+static void test_mapped_frames(void **state)
+{
+	static const char *const names[] = { "x /dmabuf:0", "x /dmabuf:1", "x /dmabuf:2", "dev/video0" };
+	char folder[] = "/tmp/camera-XXXXXX", path[64];
+	int files[4];
+	void *maps[4];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/x ", folder);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/dev", folder);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(outside_mapped_frames(files, 0), 0);
+	for (int i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		files[i] = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		maps[i] = mmap(NULL, 4096, PROT_READ, MAP_SHARED, files[i], 0);
+		assert_true(maps[i] != MAP_FAILED);
+	}
+	assert_int_equal(outside_mapped_frames(files, 0), 1);
+	assert_int_equal(outside_mapped_frames(files + 1, 1), 2);
+	assert_int_equal(outside_mapped_frames(files, 3), 4);
+	assert_int_equal(munmap(maps[3], 4096), 0);
+	assert_int_equal(outside_mapped_frames(files, 2), 2);
+	for (int i = 0; i < 4; i++) {
+		if (i < 3)
+			munmap(maps[i], 4096);
+		close(files[i]);
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		unlink(path);
+	}
+	assert_int_equal(outside_mapped_frames(files, 3), 0);
+	snprintf(path, sizeof(path), "%s/x ", folder);
+	assert_int_equal(rmdir(path), 0);
+	snprintf(path, sizeof(path), "%s/dev", folder);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sheet),
+		cmocka_unit_test(test_mapped_frames),
 		cmocka_unit_test(test_reads_what_it_never_saw),
 	};
 
