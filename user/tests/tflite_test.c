@@ -1148,7 +1148,9 @@ static void test_buffers(void **state)
 	memset(w->data[3], 0, 24);
 	assert_int_equal(d->copy_to_buffer(&w->context, d, out, &w->tensors[3]), TFL_OK);
 	assert_float_equal(shared[1024], 0, 0);
-	/* A buffer may be copied from and to any offset, and is then not mapped any more. */
+	/*
+	 * A buffer may be at any offset. A buffer that is copied is then not mapped any more.
+	 */
 	odd = nnaccel_tflite_add_buffer((struct TfLiteDelegate *)d, fd, 24, 4096 + 8);
 	mapped = mappings_of("memfd:buffer");
 	for (int i = 0; i < 6; i++)
@@ -1159,6 +1161,12 @@ static void test_buffers(void **state)
 	assert_int_equal(d->copy_to_buffer(&w->context, d, odd, &w->tensors[3]), TFL_OK);
 	assert_float_equal(shared[1026 + 5], 99, 0);
 	assert_int_equal(mappings_of("memfd:buffer"), mapped);
+	w->tensors[3].buffer_handle = odd;
+	memset(&shared[1024], 0, 64);
+	run(w);
+	assert_float_equal(shared[1025], 0, 0);
+	for (int i = 0; i < 6; i++)
+		assert_float_equal(shared[1026 + i], ((float)i + 2) * 2, 1e-6);
 	assert_int_equal(d->copy_to_buffer(&w->context, d, 99, &w->tensors[3]),
 			 TFL_DELEGATE_ERROR);
 	d->free_buffer(&w->context, d, &in);

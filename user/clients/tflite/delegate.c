@@ -58,16 +58,17 @@ static bool choose_devices(struct delegate *d, char error[OPTIONS_ERROR_SIZE])
 int nnaccel_tflite_add_buffer(struct TfLiteDelegate *tflite, int fd, size_t size, size_t offset)
 {
 	struct delegate *d = tflite ? ((struct tfl_delegate *)tflite)->data : NULL;
-	struct buffer buffer = { .fd = -1, .size = size, .offset = offset };
+	const size_t before = offset % (size_t)sysconf(_SC_PAGESIZE);	/* memory has whole pages */
+	struct buffer buffer = { .fd = -1, .size = size, .offset = offset, .before = before };
 	int handle, result;
 
-	if (!d || !size)
+	if (!d || !size || size > SIZE_MAX - before)
 		return -EINVAL;
 	buffer.fd = dup(fd);
 	if (buffer.fd < 0)
 		return -errno;
-	result = ANeuralNetworksMemory_createFromFd(size, PROT_READ | PROT_WRITE, fd, offset,
-						    &buffer.memory);
+	result = ANeuralNetworksMemory_createFromFd(before + size, PROT_READ | PROT_WRITE, fd,
+						    offset - before, &buffer.memory);
 	if (result != ANEURALNETWORKS_NO_ERROR) {
 		close(buffer.fd);
 		return result == ANEURALNETWORKS_OUT_OF_MEMORY ? -ENOMEM : -EINVAL;
@@ -108,20 +109,20 @@ static bool find_buffer(struct delegate *d, int handle, struct buffer *buffer)
 	return found;
 }
 
-ANeuralNetworksMemory *delegate_memory(struct delegate *d, int handle, size_t *size)
+ANeuralNetworksMemory *delegate_memory(struct delegate *d, int handle, size_t *size, size_t *offset)
 {
 	struct buffer buffer;
 
 	if (!find_buffer(d, handle, &buffer))
 		return NULL;
 	*size = buffer.size;
+	*offset = buffer.before;
 	return buffer.memory;
 }
 
 static int copy(struct tfl_context *context, struct delegate *d, int handle,
 		struct tfl_tensor *tensor, bool from_buffer)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), before;
 	struct buffer buffer;
 	char *base;
 
@@ -130,19 +131,18 @@ static int copy(struct tfl_context *context, struct delegate *d, int handle,
 				      tensor->bytes);
 		return TFL_DELEGATE_ERROR;
 	}
-	before = buffer.offset % page;
-	base = mmap(NULL, before + buffer.size, PROT_READ | PROT_WRITE, MAP_SHARED, buffer.fd,
-		    (off_t)(buffer.offset - before));
+	base = mmap(NULL, buffer.before + buffer.size, PROT_READ | PROT_WRITE, MAP_SHARED,
+		    buffer.fd, (off_t)(buffer.offset - buffer.before));
 	if (base == MAP_FAILED) {
 		context->report_error(context, "nnaccel: cannot map buffer %d: %s", handle,
 				      strerror(errno));
 		return TFL_DELEGATE_ERROR;
 	}
 	if (from_buffer)
-		memcpy(tensor->contents, base + before, tensor->bytes);
+		memcpy(tensor->contents, base + buffer.before, tensor->bytes);
 	else
-		memcpy(base + before, tensor->contents, tensor->bytes);
-	munmap(base, before + buffer.size);
+		memcpy(base + buffer.before, tensor->contents, tensor->bytes);
+	munmap(base, buffer.before + buffer.size);
 	return TFL_OK;
 }
 

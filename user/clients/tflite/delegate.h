@@ -17,6 +17,7 @@ struct buffer {
 	int fd;
 	size_t size;
 	size_t offset;
+	size_t before;			/* bytes of the memory before the buffer */
 };
 
 struct delegate {
@@ -44,8 +45,12 @@ struct delegate *delegate_create(char **names, char **values, size_t count,
 				 char error[OPTIONS_ERROR_SIZE]);
 void delegate_destroy(struct delegate *delegate);
 
-/* Returns the memory of a handle; NULL if the handle is unknown. */
-ANeuralNetworksMemory *delegate_memory(struct delegate *delegate, int handle, size_t *size);
+/*
+ * Returns the memory of a handle, and sets the size of the buffer and its offset in the memory;
+ * returns NULL if the handle is unknown.
+ */
+ANeuralNetworksMemory *delegate_memory(struct delegate *delegate, int handle, size_t *size,
+				       size_t *offset);
 
 /*
  * Prepares the delegate: chooses the nodes of a graph that the delegate claims, and replaces these

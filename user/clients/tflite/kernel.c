@@ -345,7 +345,7 @@ static int set_argument(struct kernel *k, uint32_t i)
 	bool output = i >= k->num_inputs;
 	int32_t index = (int32_t)(output ? i - k->num_inputs : i);
 	ANeuralNetworksMemory *memory;
-	size_t size;
+	size_t size, offset;
 
 	if (place->handle == TFL_NO_BUFFER) {
 		if (output)
@@ -355,14 +355,14 @@ static int set_argument(struct kernel *k, uint32_t i)
 		return ANeuralNetworksExecution_setInput(k->execution, index, NULL, place->data,
 							 k->ports[i].size);
 	}
-	memory = delegate_memory(k->delegate, place->handle, &size);
+	memory = delegate_memory(k->delegate, place->handle, &size, &offset);
 	if (!memory || size < k->ports[i].size)
 		return ANEURALNETWORKS_BAD_DATA;
 	if (output)
 		return ANeuralNetworksExecution_setOutputFromMemory(k->execution, index, NULL,
-								    memory, 0, k->ports[i].size);
-	return ANeuralNetworksExecution_setInputFromMemory(k->execution, index, NULL, memory, 0,
-							   k->ports[i].size);
+								    memory, offset, k->ports[i].size);
+	return ANeuralNetworksExecution_setInputFromMemory(k->execution, index, NULL, memory,
+							   offset, k->ports[i].size);
 }
 
 /*
