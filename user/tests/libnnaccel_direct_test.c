@@ -702,6 +702,7 @@ static void test_supported(void **state)
 	struct nna_memory *m = fill(COUNT, 1);
 	bool supported[2] = { false };
 	struct nna_prepared_model *p;
+	const struct nn_performance *figure;
 	uint32_t x, y;
 
 	(void)state;
@@ -715,6 +716,15 @@ static void test_supported(void **state)
 	assert_false(supported[1]);
 	check(nna_device_get_info(device, &info, &err));
 	assert_true(info.version[0]);
+	assert_int_equal(info.type, NN_DEVICE_ACCELERATOR);
+	/* The engine has one performance for all types and kinds of computation. */
+	figure = &info.operand[NN_TENSOR_FLOAT32];
+	assert_true(figure->exec_time > 0 && figure->exec_time < 1 && figure->power_usage > 0);
+	assert_memory_equal(&info.relaxed_scalar, figure, sizeof(*figure));
+	assert_memory_equal(&info.relaxed_tensor, figure, sizeof(*figure));
+	assert_memory_equal(&info.if_performance, figure, sizeof(*figure));
+	assert_memory_equal(&info.while_performance, figure, sizeof(*figure));
+	assert_true(info.operand[NN_SUBGRAPH_TYPE].exec_time > 1);
 	/* Make models x + 1, x + 2, ... whose constant is in memory. */
 	mb_init(&b);
 	b.model.num_pools = 1;
