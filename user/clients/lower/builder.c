@@ -54,17 +54,35 @@ void *builder_alloc(struct builder *b, size_t size)
 	return chunk->data;
 }
 
+/* Transposes a matrix by strips of COLUMNS columns, so that each cache line is read once. */
+static inline __attribute__((always_inline)) void transpose(char *to, const char *from, size_t size,
+							     size_t rows, size_t columns)
+{
+	enum { COLUMNS = 16 };
+
+	for (size_t first = 0; first < columns; first += COLUMNS)
+		for (size_t r = 0; r < rows; r++)
+			for (size_t c = first; c < columns && c < first + COLUMNS; c++)
+				memcpy(to + size * (c * rows + r), from + size * (r * columns + c), size);
+}
+
 void *transposed_copy(struct builder *b, const void *data, size_t size, size_t count, size_t rows,
 		      size_t columns)
 {
-	char *const all = data ? builder_alloc(b, size * count * rows * columns) : NULL;
-	const char *from = data;
-	char *to = all;
+	const size_t matrix = size * rows * columns;
+	char *all = data ? builder_alloc(b, matrix * count) : NULL;
 
-	for (size_t i = 0; to && i < count; i++, from += size * rows * columns)
-		for (size_t c = 0; c < columns; c++)
-			for (size_t r = 0; r < rows; r++, to += size)
-				memcpy(to, from + size * (r * columns + c), size);
+	for (size_t i = 0; all && i < count; i++) {
+		const char *from = (const char *)data + i * matrix;
+
+		/* A copy of a constant size is one load and one store. */
+		if (size == 1)
+			transpose(all + i * matrix, from, 1, rows, columns);
+		else if (size == 4)
+			transpose(all + i * matrix, from, 4, rows, columns);
+		else
+			transpose(all + i * matrix, from, size, rows, columns);
+	}
 	return all;
 }
 
