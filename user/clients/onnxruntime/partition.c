@@ -257,7 +257,7 @@ static bool try_node(struct translation *t, const struct node *node)
 static bool try_nodes(const struct graph *graph, const struct devices *devices, struct guesses *g,
 		      struct cost *costs, char **why, bool *again, bool *guessed)
 {
-	struct builder b = { 0 };
+	struct builder b = { .is_trial = true };
 	struct translation *t = translation_new(graph, &b, devices);
 	struct constants constants = { .placeholders = true, .size = 1 << 20 };
 

@@ -68,13 +68,14 @@ static uint32_t dequantised_weights(struct lowering *t, const struct recurrent *
 				    uint32_t columns)
 {
 	const uint32_t rows = r->gates * r->units, at = index * 2 + 6;
-	const uint32_t dims[] = { r->directions, rows, columns };
+	const struct operand of = { .type = NN(TENSOR_FLOAT32), .rank = 3,
+				    .dims = { r->directions, rows, columns } };
 	const int64_t channels = shape_count(shape_in(t, at)), per = channels / r->directions;
 	const int64_t count = (int64_t)r->directions * rows * columns;
 	const int type = type_in(t, index);
 	const float *scales = data_of_count(t, at, ONNX_FLOAT, channels);
 	const void *zeros = has_in(t, at + 1) ? data_of_count(t, at + 1, type, channels) : NULL;
-	const void *data = data_of_count(t, index, type, count);
+	const char *data = data_of_count(t, index, type, count);
 	float *floats;
 
 	if (REFUSED_IF(t, (per != 1 && per != rows) || channels % r->directions ||
@@ -82,14 +83,18 @@ static uint32_t dequantised_weights(struct lowering *t, const struct recurrent *
 		       "weights must have 8 bits, and a scale for each direction or each row"))
 		return NO_OPERAND;
 	floats = builder_alloc(t->b, (size_t)count * sizeof(*floats));
-	for (int64_t i = 0; floats && i < count; i++) {
-		const int64_t column = i % columns, row = i / columns % rows, d = i / columns / rows;
-		const int64_t scale = d * per + (per == 1 ? 0 : row);
-		const int64_t number = onnx_int(type, data, (d * columns + column) * rows + row);
+	for (int64_t i = 0; floats && !t->b->is_trial && i < r->directions * columns; i++, data += rows) {
+		const int64_t first = i / columns * per;
+		float *to = floats + i / columns * rows * columns + i % columns;
 
-		floats[i] = (float)(number - (zeros ? onnx_int(type, zeros, scale) : 0)) * scales[scale];
+		for (int64_t row = 0; row < rows; row++, to += columns) {
+			const int64_t scale = first + (per == 1 ? 0 : row);
+			const int64_t zero = zeros ? onnx_int(type, zeros, scale) : 0;
+
+			*to = (float)(onnx_int(type, data, row) - zero) * scales[scale];
+		}
 	}
-	return constant(t, r->x, 3, dims, floats);
+	return constant_bytes(t, &of, floats);
 }
 
 static bool read_recurrent(struct lowering *t, struct recurrent *r, uint32_t gates, bool is_dynamic)
