@@ -50,7 +50,7 @@ struct builder {
 	uint32_t operand_room, operation_room, ref_room;
 	uint32_t node;			/* node whose operations are being recorded */
 	struct chunk *arena;
-	bool is_trial;			/* true: nobody reads the contents of large constants */
+	bool is_trial;			/* true: the contents of large constants are not read */
 	bool failed;
 };
 
