@@ -24,6 +24,7 @@
 #include <nnaccel/operation.h>
 #define PLAY_CALLOC __real_calloc
 void *__real_calloc(size_t count, size_t size);
+#include "onnxruntime_part.h"
 #include "onnxruntime_play.h"
 #include "recorded.h"
 #include "tests/failing/failing.h"
@@ -834,20 +835,17 @@ static void try_allocations(struct the_case *c, const char *graph, size_t rank)
 		struct ort_ep *ep = provider(0, 16, NULL, NULL);
 		struct OrtNode whole = { .op = "whole", .in_count = 1, .out_count = 1 };
 		struct OrtKernelContext context = { .in = { NULL } };
-		const OrtGraph *graphs[] = { &c->graph };
-		const OrtNode *nodes[] = { &whole };
-		OrtNodeComputeInfo *infos[1];
-		OrtNode *none_made[1];
+		struct ort_node_compute_info *info;
 		OrtStatus *status[2];
 
 		read_case(c, graph, "y:f2,5");
 		whole.in[0] = c->graph.in[0];
 		whole.out[0] = c->graph.out[0];
 		context.in[0] = &((const struct value *)c->graph.in[0])->shaped;
-		assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
+		info = compile_part(ep, &c->graph, &whole);
 		for (int k = 0; k < 2; k++) {
 			failing_begin(FAILING_SELF, k ? 0 : n, false);
-			status[k] = ((struct ort_node_compute_info *)infos[0])->Compute(infos[0], NULL, &context);
+			status[k] = info->Compute((OrtNodeComputeInfo *)info, NULL, &context);
 			failed = k ? failed : failing_end(FAILING_SELF);
 		}
 		failing_end(FAILING_SELF);
@@ -857,7 +855,7 @@ static void try_allocations(struct the_case *c, const char *graph, size_t rank)
 			fail_msg("%s, allocation %u: %zu dimensions", graph, n, context.out[0].info.rank);
 		release_status(status[0]);
 		free(context.out[0].data);
-		ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+		release_part(ep, info);
 		factory->ReleaseEp((OrtEpFactory *)factory, (OrtEp *)ep);
 		assert_int_equal(heap_blocks, blocks);
 		assert_int_equal(played_sessions, 0);
@@ -933,10 +931,6 @@ static void test_tokens(void **unused)
 		const int n = i % COUNT;
 		struct ort_ep *ep = provider(0, 16, graphs[n].key, graphs[n].value);
 		struct OrtNode whole = { .op = "whole" };
-		const OrtGraph *parts[] = { &c.graph };
-		const OrtNode *nodes[] = { &whole };
-		OrtNodeComputeInfo *infos[1];
-		OrtNode *none_made[1];
 
 		read_case(&c, graphs[n].graph, graphs[n].outputs);
 		whole.in_count = c.graph.in_count;
@@ -944,8 +938,7 @@ static void test_tokens(void **unused)
 		memcpy(whole.in, c.graph.in, sizeof(whole.in));
 		memcpy(whole.out, c.graph.out, sizeof(whole.out));
 		memset(recorded_token, 0, sizeof(recorded_token));
-		assert_null(ep->Compile((OrtEp *)ep, parts, nodes, 1, infos, none_made));
-		ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
+		release_part(ep, compile_part(ep, &c.graph, &whole));
 		factory->ReleaseEp((OrtEpFactory *)factory, (OrtEp *)ep);
 		if (i >= COUNT) {
 			assert_memory_equal(tokens[n], recorded_token, sizeof(recorded_token));

@@ -23,6 +23,7 @@
 
 #include <android/NeuralNetworks.h>
 #include "nnapi_calls.h"
+#include "onnxruntime_part.h"
 #include "onnxruntime_play.h"
 #include "tests/heap_blocks.h"
 #include "version.h"
@@ -65,24 +66,6 @@ static struct ort_ep *provider(struct ort_ep_factory *factory, const char *key, 
 static void release(struct ort_ep_factory *factory, struct ort_ep *ep)
 {
 	factory->ReleaseEp((OrtEpFactory *)factory, (OrtEp *)ep);
-}
-
-/* Compiles the part `graph` of the fused node `node`. */
-static struct ort_node_compute_info *compile_part(struct ort_ep *ep, const struct OrtGraph *graph,
-						  const struct OrtNode *node)
-{
-	OrtNodeComputeInfo *info;
-	OrtNode *none_made;
-
-	assert_null(ep->Compile((OrtEp *)ep, &graph, &node, 1, &info, &none_made));
-	return (struct ort_node_compute_info *)info;
-}
-
-static void release_part(struct ort_ep *ep, struct ort_node_compute_info *info)
-{
-	OrtNodeComputeInfo *infos[] = { (OrtNodeComputeInfo *)info };
-
-	ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
 }
 
 static void test_devices(void **unused)
@@ -708,10 +691,6 @@ static void test_inner_graph(void **unused)
 
 	(void)unused;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
-		const OrtGraph *graphs[] = { &branch };
-		const OrtNode *nodes[] = { &fused };
-		OrtNodeComputeInfo *infos[1];
-		OrtNode *none_made[1];
 		struct ort_ep_factory *factory;
 		struct ort_ep *ep;
 		struct OrtEpGraphSupportInfo info = { .count = 0 };
@@ -730,10 +709,8 @@ static void test_inner_graph(void **unused)
 		inner_graph = &branch;
 		assert_null(ep->GetCapability((OrtEp *)ep, &branch, &info));
 		assert_int_equal(info.count, cases[c].parts);
-		if (info.count) {
-			assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
-			ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
-		}
+		if (info.count)
+			release_part(ep, compile_part(ep, &branch, &fused));
 		for (size_t i = 1; i < 3; i++) {
 			assert_null(ep->GetCapability((OrtEp *)ep, &part, &info));
 			assert_int_equal(info.count, cases[c].parts + i);
@@ -765,8 +742,6 @@ static void test_functions(void **unused)
 		": 2 of 2 nodes in 1 part ", ": 2 of 2 nodes in 1 part ", ": 1 of 2 nodes in 1 part ",
 		": 1 of 2 nodes in 1 part ",
 	};
-	const OrtNode *nodes[] = { &fused };
-	const OrtGraph *graphs[] = { &part };
 	struct ort_ep_factory *factory = load();
 	int saved[2];
 	char text[512];
@@ -774,8 +749,6 @@ static void test_functions(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct OrtEpGraphSupportInfo info = { .count = 0 };
-		OrtNodeComputeInfo *infos[1];
-		OrtNode *none_made[1];
 		struct ort_ep *ep;
 
 		least_work = "0";
@@ -784,10 +757,8 @@ static void test_functions(void **unused)
 		hear_from(saved);
 		for (int k = 0; k < 3 && asked[i][k]; k++)
 			assert_null(ep->GetCapability((OrtEp *)ep, asked[i][k], &info));
-		if (i == 3) {
-			assert_null(ep->Compile((OrtEp *)ep, graphs, nodes, 1, infos, none_made));
-			ep->ReleaseNodeComputeInfos((OrtEp *)ep, infos, 1);
-		}
+		if (i == 3)
+			release_part(ep, compile_part(ep, &part, &fused));
 		if (i == 2)
 			release(factory, ep);
 		hear_to(saved, text, sizeof(text));
