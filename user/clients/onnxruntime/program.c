@@ -316,17 +316,15 @@ static void shrink(struct program *p)
 }
 
 /*
- * Removes the compilation for the shapes `shapes` from the program's list, and returns the
- * compilation; NULL if none exists. The caller holds the program's lock.
+ * Returns the compilation for the shapes `shapes` in the program's list, or NULL. The caller holds
+ * the program's lock.
  */
-static struct compiled *take_compiled(struct program *p, const struct shape *shapes)
+static struct compiled *find_compiled(const struct program *p, const struct shape *shapes)
 {
 	struct compiled *c = p->compiled;
 
 	while (c && !same_shapes(c->shapes, shapes, p->in_count))
 		c = c->next;
-	if (c)
-		unlist(p, c);
 	return c;
 }
 
@@ -423,7 +421,9 @@ static struct compiled *acquire(struct run *run)
 	 */
 	while (is_making(p, run->shapes))
 		pthread_cond_wait(&p->made, &p->lock);
-	c = take_compiled(p, run->shapes);
+	c = find_compiled(p, run->shapes);
+	if (c)
+		unlist(p, c);
 	if (c && c->waits && (c->runtime_ns >= p->compile_ns || p->no_runtime)) {
 		if (!c->users)
 			compiled_drop(c);
@@ -698,6 +698,7 @@ static bool run_on_runtime(struct run *run)
 	static atomic_uint said;
 	struct program *p = run->program;
 	struct runtime *runtime;
+	struct compiled *c;
 	uint64_t begin;
 
 	if (p->options->disallow_cpu)
@@ -711,9 +712,9 @@ static bool run_on_runtime(struct run *run)
 	if (!runtime || !runtime_run(runtime, run->context))
 		return false;
 	pthread_mutex_lock(&p->lock);
-	for (struct compiled *c = p->compiled; c; c = c->next)
-		if (same_shapes(c->shapes, run->shapes, p->in_count))
-			c->runtime_ns += clock_ns() - begin;
+	c = find_compiled(p, run->shapes);
+	if (c)
+		c->runtime_ns += clock_ns() - begin;
 	pthread_mutex_unlock(&p->lock);
 	nna_log(first_time(&said, 0) ? NNA_LOG_NOTE : NNA_LOG_INFO,
 		"onnxruntime: ONNX Runtime's CPU computes a part of %u nodes: %s", p->graph->node_count,
@@ -728,11 +729,12 @@ static bool run_on_runtime(struct run *run)
 static bool stop_waiting(struct run *run)
 {
 	struct program *p = run->program;
-	bool waits = false;
+	struct compiled *c;
+	bool waits;
 
 	pthread_mutex_lock(&p->lock);
-	for (struct compiled *c = p->compiled; c; c = c->next)
-		waits |= c->waits && same_shapes(c->shapes, run->shapes, p->in_count);
+	c = find_compiled(p, run->shapes);
+	waits = c && c->waits;
 	p->no_runtime |= waits;
 	pthread_mutex_unlock(&p->lock);
 	return waits;
