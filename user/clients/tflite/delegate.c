@@ -59,7 +59,7 @@ int nnaccel_tflite_add_buffer(struct TfLiteDelegate *tflite, int fd, size_t size
 {
 	struct delegate *d = tflite ? ((struct tfl_delegate *)tflite)->data : NULL;
 	const size_t before = offset % (size_t)sysconf(_SC_PAGESIZE);	/* memory has whole pages */
-	struct buffer buffer = { .fd = -1, .size = size, .offset = offset, .before = before };
+	struct buffer buffer = { .fd = -1, .size = size, .page = offset - before, .before = before };
 	int handle, result;
 
 	if (!d || !size || size > SIZE_MAX - before)
@@ -68,7 +68,7 @@ int nnaccel_tflite_add_buffer(struct TfLiteDelegate *tflite, int fd, size_t size
 	if (buffer.fd < 0)
 		return -errno;
 	result = ANeuralNetworksMemory_createFromFd(before + size, PROT_READ | PROT_WRITE, fd,
-						    offset - before, &buffer.memory);
+						    buffer.page, &buffer.memory);
 	if (result != ANEURALNETWORKS_NO_ERROR) {
 		close(buffer.fd);
 		return result == ANEURALNETWORKS_OUT_OF_MEMORY ? -ENOMEM : -EINVAL;
@@ -132,7 +132,7 @@ static int copy(struct tfl_context *context, struct delegate *d, int handle,
 		return TFL_DELEGATE_ERROR;
 	}
 	base = mmap(NULL, buffer.before + buffer.size, PROT_READ | PROT_WRITE, MAP_SHARED,
-		    buffer.fd, (off_t)(buffer.offset - buffer.before));
+		    buffer.fd, (off_t)buffer.page);
 	if (base == MAP_FAILED) {
 		context->report_error(context, "nnaccel: cannot map buffer %d: %s", handle,
 				      strerror(errno));

@@ -16,7 +16,7 @@ struct buffer {
 	ANeuralNetworksMemory *memory;	/* memory of the handle; NULL if the handle is free */
 	int fd;
 	size_t size;
-	size_t offset;
+	size_t page;			/* offset in the file of the page in which the memory begins */
 	size_t before;			/* bytes of the memory before the buffer */
 };
 
