@@ -87,6 +87,13 @@ bool folded_expand(struct lowering *t, const struct shape *shape);
 bool folded_transpose(struct lowering *t, const int *order, const struct shape *shape);
 bool folded_choice(struct lowering *t);
 
+/*
+ * Dequantises `count` numbers of a constant. A scale, and a zero point unless `zeros` is NULL, is for
+ * `inner` adjacent numbers. Returns NULL if memory runs out.
+ */
+float *dequantised_floats(struct lowering *t, int type, const void *data, int64_t count,
+			  const float *scales, const void *zeros, int64_t scale_count, int64_t inner);
+
 /* Computes a float GEMM, rows x inner by inner x columns; `b` is [columns, inner]. */
 uint32_t product(struct lowering *t, uint32_t a, uint32_t b, uint32_t bias, uint32_t rows,
 		 uint32_t columns);

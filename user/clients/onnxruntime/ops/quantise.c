@@ -35,6 +35,20 @@ void quantize_op(struct lowering *t)
 	set_out(t, 0, EMIT(t, NN(QUANTIZE), operand, x), shape);
 }
 
+float *dequantised_floats(struct lowering *t, int type, const void *data, int64_t count,
+			  const float *scales, const void *zeros, int64_t scale_count, int64_t inner)
+{
+	float *floats = builder_alloc(t->b, (size_t)count * sizeof(*floats));
+
+	for (int64_t i = 0; floats && i < count; i++) {
+		const int64_t c = scale_count == 1 ? 0 : i / inner % scale_count;
+		const int64_t zero = zeros ? onnx_int(type, zeros, c) : 0;
+
+		floats[i] = (float)(onnx_int(type, data, i) - zero) * scales[c];
+	}
+	return floats;
+}
+
 /*
  * Dequantises a constant during translation and not on the device, because consumers may have to
  * reorder the constant's elements.
@@ -46,7 +60,6 @@ static bool dequantise_constant(struct lowering *t)
 	const void *data, *zeros = NULL;
 	const float *scales;
 	int type = type_in(t, 0);
-	float *floats;
 
 	if (count < 1 || scale_count < 1 || attr_int(t, "block_size", 0) ||
 	    (type != ONNX_UINT8 && type != ONNX_INT8 && type != ONNX_INT32))
@@ -64,14 +77,8 @@ static bool dequantise_constant(struct lowering *t)
 		for (int i = (int)axis + 1; i < shape->rank; i++)
 			inner *= shape->dims[i];
 	}
-	floats = builder_alloc(t->b, (size_t)count * sizeof(*floats));
-	for (int64_t i = 0; floats && i < count; i++) {
-		int64_t c = scale_count == 1 ? 0 : i / inner % scale_count;
-		int64_t zero = zeros ? onnx_int(type, zeros, c) : 0;
-
-		floats[i] = (float)(onnx_int(type, data, i) - zero) * scales[c];
-	}
-	set_out_data(t, 0, ONNX_FLOAT, floats, shape);
+	set_out_data(t, 0, ONNX_FLOAT,
+		     dequantised_floats(t, type, data, count, scales, zeros, scale_count, inner), shape);
 	return true;
 }
 

@@ -75,26 +75,18 @@ static uint32_t dequantised_weights(struct lowering *t, const struct recurrent *
 	const int type = type_in(t, index);
 	const float *scales = data_of_count(t, at, ONNX_FLOAT, channels);
 	const void *zeros = has_in(t, at + 1) ? data_of_count(t, at + 1, type, channels) : NULL;
-	const char *data = data_of_count(t, index, type, count);
-	float *floats;
+	const void *data = data_of_count(t, index, type, count);
 
 	if (REFUSED_IF(t, (per != 1 && per != rows) || channels % r->directions ||
 		       (type != ONNX_UINT8 && type != ONNX_INT8),
 		       "weights must have 8 bits, and a scale for each direction or each row"))
 		return NO_OPERAND;
-	floats = builder_alloc(t->b, (size_t)count * sizeof(*floats));
-	for (int64_t i = 0; floats && !t->b->is_trial && i < r->directions * columns; i++, data += rows) {
-		const int64_t first = i / columns * per;
-		float *to = floats + i / columns * rows * columns + i % columns;
-
-		for (int64_t row = 0; row < rows; row++, to += columns) {
-			const int64_t scale = first + (per == 1 ? 0 : row);
-			const int64_t zero = zeros ? onnx_int(type, zeros, scale) : 0;
-
-			*to = (float)(onnx_int(type, data, row) - zero) * scales[scale];
-		}
-	}
-	return constant_bytes(t, &of, floats);
+	if (t->b->is_trial)
+		return constant_bytes(t, &of, builder_alloc(t->b, (size_t)count * sizeof(float)));
+	data = transposed_copy(t->b, data, 1, r->directions, columns, rows);
+	return data ? constant_bytes(t, &of, dequantised_floats(t, type, data, count, scales, zeros,
+								channels, count / channels)) :
+		      NO_OPERAND;
 }
 
 static bool read_recurrent(struct lowering *t, struct recurrent *r, uint32_t gates, bool is_dynamic)
