@@ -484,13 +484,6 @@ int32_t nnapi_type(int type)
 	return type_known(type) && types[type].type ? types[type].type : -1;
 }
 
-int64_t onnx_int(int type, const void *data, int64_t at)
-{
-	return type == ONNX_INT64 ? ((const int64_t *)data)[at] :
-	       type == ONNX_INT32 ? ((const int32_t *)data)[at] :
-	       type == ONNX_INT8 ? ((const int8_t *)data)[at] : ((const uint8_t *)data)[at];
-}
-
 bool onnx_set_number(int type, void *data, int64_t at, int64_t number)
 {
 	if (type == ONNX_FLOAT)

@@ -108,7 +108,13 @@ size_t onnx_size(int type);
 /* Returns the OperandCode for an enum onnx_type; -1 if the NNAPI lacks the type. */
 int32_t nnapi_type(int type);
 /* Returns an element of a tensor of int64, int32, int8 or uint8. */
-int64_t onnx_int(int type, const void *data, int64_t at);
+static inline int64_t onnx_int(int type, const void *data, int64_t at)
+{
+	return type == ONNX_INT64 ? ((const int64_t *)data)[at] :
+	       type == ONNX_INT32 ? ((const int32_t *)data)[at] :
+	       type == ONNX_INT8 ? ((const int8_t *)data)[at] : ((const uint8_t *)data)[at];
+}
+
 /*
  * Sets an element of int64, int32, bool or float. Returns false if the element's type cannot hold the
  * number.

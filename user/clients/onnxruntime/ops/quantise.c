@@ -40,11 +40,12 @@ float *dequantised_floats(struct lowering *t, int type, const void *data, int64_
 {
 	float *floats = builder_alloc(t->b, (size_t)count * sizeof(*floats));
 
-	for (int64_t i = 0; floats && i < count; i++) {
-		const int64_t c = scale_count == 1 ? 0 : i / inner % scale_count;
+	for (int64_t first = 0; floats && first < count; first += inner) {
+		const int64_t c = first / inner % scale_count;
 		const int64_t zero = zeros ? onnx_int(type, zeros, c) : 0;
 
-		floats[i] = (float)(onnx_int(type, data, i) - zero) * scales[c];
+		for (int64_t i = first; i < first + inner; i++)
+			floats[i] = (float)(onnx_int(type, data, i) - zero) * scales[c];
 	}
 	return floats;
 }
@@ -56,7 +57,7 @@ float *dequantised_floats(struct lowering *t, int type, const void *data, int64_
 static bool dequantise_constant(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int64_t count = constant_count(t, 0), scale_count = constant_count(t, 1), inner = 1, axis = 0;
+	int64_t count = constant_count(t, 0), scale_count = constant_count(t, 1), inner = count, axis;
 	const void *data, *zeros = NULL;
 	const float *scales;
 	int type = type_in(t, 0);
@@ -74,6 +75,7 @@ static bool dequantise_constant(struct lowering *t)
 		axis = axis_of(t, attr_int(t, "axis", 1), shape->rank);
 		if (t->refused || shape->dims[axis] != scale_count)
 			return false;
+		inner = 1;
 		for (int i = (int)axis + 1; i < shape->rank; i++)
 			inner *= shape->dims[i];
 	}
