@@ -66,24 +66,29 @@ static inline __attribute__((always_inline)) void transpose(char *to, const char
 				memcpy(to + size * (c * rows + r), from + size * (r * columns + c), size);
 }
 
+void transpose_matrices(void *to, const void *from, size_t size, size_t count, size_t rows, size_t columns)
+{
+	const size_t matrix = size * rows * columns;
+
+	for (size_t at = 0; at < count * matrix; at += matrix) {
+		/* A copy of a constant size is one load and one store. */
+		if (size == 1)
+			transpose((char *)to + at, (const char *)from + at, 1, rows, columns);
+		else if (size == 4)
+			transpose((char *)to + at, (const char *)from + at, 4, rows, columns);
+		else
+			transpose((char *)to + at, (const char *)from + at, size, rows, columns);
+	}
+}
+
 void *transposed_copy(struct builder *b, const void *data, size_t size, size_t count, size_t rows,
 		      size_t columns)
 {
-	const size_t matrix = size * rows * columns;
-	char *all = data ? builder_alloc(b, matrix * count) : NULL;
+	void *copy = data ? builder_alloc(b, size * count * rows * columns) : NULL;
 
-	for (size_t i = 0; all && i < count; i++) {
-		const char *from = (const char *)data + i * matrix;
-
-		/* A copy of a constant size is one load and one store. */
-		if (size == 1)
-			transpose(all + i * matrix, from, 1, rows, columns);
-		else if (size == 4)
-			transpose(all + i * matrix, from, 4, rows, columns);
-		else
-			transpose(all + i * matrix, from, size, rows, columns);
-	}
-	return all;
+	if (copy && !b->is_trial)
+		transpose_matrices(copy, data, size, count, rows, columns);
+	return copy;
 }
 
 static bool grow(struct builder *b, void *array, uint32_t *room, uint32_t used, uint32_t count,

@@ -68,10 +68,10 @@ void builder_rewind(struct builder *b, struct builder_mark mark);
  */
 void *builder_alloc(struct builder *b, size_t size);
 
-/*
- * Returns transposed copies [columns, rows] of `count` matrices [rows, columns]; NULL if `data` is
- * NULL.
- */
+/* Transposes `count` matrices [rows, columns] of elements of `size` bytes to [columns, rows]. */
+void transpose_matrices(void *to, const void *from, size_t size, size_t count, size_t rows, size_t columns);
+
+/* Returns copies that transpose_matrices() makes; zeros in a trial; NULL if `data` is NULL. */
 void *transposed_copy(struct builder *b, const void *data, size_t size, size_t count, size_t rows,
 		      size_t columns);
 

@@ -355,7 +355,7 @@ static bool shift(uint8_t *elements, bool is_signed, const int32_t *zeros, uint3
 	return true;
 }
 
-uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8_t *elements,
+uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, const void *data,
 			 uint32_t rank, const uint32_t *dims)
 {
 	const int of = value_at(t, d->product->in[1])->type;
@@ -365,8 +365,9 @@ uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8
 	int32_t *zeros = builder_alloc(t->b, channels * sizeof(*zeros));
 	const float *scales = value_of_count(t, d->scales, ONNX_FLOAT, 1);
 	const bool is_one = scales;
-	bool by_channel = !is_one;
+	bool by_channel = !is_one, fits = true;
 	size_t per_channel = 1;
+	uint8_t *elements;
 	float *floats, *copy;
 
 	if (!is_one)
@@ -375,13 +376,20 @@ uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8
 		type.dims[i] = dims[i];
 		per_channel *= i ? dims[i] : 1;
 	}
-	if (t->refused || !elements || !zeros)
+	elements = builder_alloc(t->b, channels * per_channel);
+	if (t->refused || !data || !zeros || !elements)
 		return NO_OPERAND;
 	if (REFUSED_IF(t, !scales || !read_zeros(t, d, channels, zeros),
 		       "scales and zero points must be one, or one for each channel"))
 		return NO_OPERAND;
-	for (uint32_t c = 0; c < channels; c++)
+	for (uint32_t c = 0; c < channels; c++) {
 		by_channel |= zeros[c] != zeros[0];
+		fits &= zeros[c] == (is_signed ? 0 : 128);
+	}
+	/* A trial reads weights only if shift() may reject them. */
+	if (!t->b->is_trial || (by_channel && !fits))
+		transpose_matrices(elements, data, 1, rank == 2 ? 1 : channels, dims[rank - 1],
+				   rank == 2 ? channels : dims[1] * dims[2]);
 	if (!has_own(t)) {
 		floats = builder_alloc(t->b, channels * per_channel * sizeof(*floats));
 		for (size_t i = 0; floats && i < channels * per_channel; i++) {

@@ -44,10 +44,10 @@ translator dynamic_op;
 uint32_t dynamic_in(struct lowering *t, const struct dynamic_node *d, const struct shape **shape);
 
 /*
- * Makes an operand of 8-bit weights, whose dims[0] rows are the channels. The operand is 8-bit if
- * has_own() returns true, otherwise float. May change `elements`.
+ * Transposes 8-bit weights [I, O] to an operand [O, I], or [O, I, H, W] to [O, H, W, I]. The operand is
+ * 8-bit if has_own() returns true, otherwise float.
  */
-uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8_t *elements,
+uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, const void *data,
 			 uint32_t rank, const uint32_t *dims);
 
 /* Returns the bias, which has `channels` elements; zeros if the node has no bias. */

@@ -195,7 +195,7 @@ void dynamic_conv(struct lowering *t, const struct dynamic_node *d)
 	data = value_of_count(t, d->product->in[1], filter->type,
 			      c.w.size[0] * c.w.size[1] * c.outputs * c.inner);
 	filter_dims(&c, dims);
-	c.filter = dynamic_weights(t, d, filters(t, data, 1, &c), 4, dims);
+	c.filter = dynamic_weights(t, d, data, 4, dims);
 	c.bias = dynamic_bias(t, d, c.outputs);
 	set_conv(t, &c, image(t, &c));
 }

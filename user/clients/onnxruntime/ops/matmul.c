@@ -386,8 +386,7 @@ void dynamic_matmul(struct lowering *t, const struct dynamic_node *d)
 	data = value_of_count(t, d->product->in[1], value_at(t, d->product->in[1])->type,
 			      (int64_t)inner * columns);
 	x = view(t, x, 2, (uint32_t[]){ rows, inner });
-	w = dynamic_weights(t, d, transposed_copy(t->b, data, 1, 1, inner, columns), 2,
-			    (uint32_t[]){ columns, inner });
+	w = dynamic_weights(t, d, data, 2, (uint32_t[]){ columns, inner });
 	out = result(t, x, 2, (uint32_t[]){ rows, columns });
 	if (has_own(t))
 		out = EMIT(t, NN_OP_DYNAMIC_FULLY_CONNECTED, out, x, w, dynamic_bias(t, d, columns),
