@@ -33,10 +33,12 @@ enum { MAX_RUNS = 20000, MIN_RUNS = 10, MAX_LIST = 8, MAX_LOAD = 64, INPUTS = 3 
 /*
  * Limits of the difference between the device's and the runtime's outputs; larger differences are
  * errors. The limit for floats is relative to the largest float; the limit for bytes is in
- * quantisation steps.
+ * quantisation steps. A model whose outputs change more if its inputs change by CHANGE, as models that
+ * quantise floats do, may differ by MOST_CHANGES times as much as its outputs change.
  */
 #define MOST_APART 1e-3
-enum { MOST_STEPS = 8 };
+#define CHANGE 1e-5f
+enum { MOST_STEPS = 8, MOST_CHANGES = 4 };
 
 enum side { DEVICE, CPU, SIDES };
 
@@ -68,6 +70,8 @@ struct results {
 	uint32_t runs[SIDES];
 	float ms[SIDES][MAX_RUNS];
 	struct difference difference;
+	/* change of the runtime's outputs if its float inputs change by CHANGE */
+	struct difference change;
 	/* runs per second, by number of clients and number of threads */
 	double rate[SIDES][MAX_LIST][MAX_LIST];
 	/*
@@ -280,9 +284,53 @@ static void compare(struct runtime *device, struct runtime *cpu, struct differen
 	}
 }
 
-static bool is_right(const struct difference *d)
+static bool is_right(const struct results *r)
 {
-	return !d->shape && !d->others && d->apart <= MOST_APART && d->steps <= MOST_STEPS;
+	const struct difference *d = &r->difference, *change = &r->change;
+
+	return !d->shape && d->others <= MOST_CHANGES * change->others &&
+	       d->apart <= fmax(MOST_APART, MOST_CHANGES * change->apart) &&
+	       d->steps <= fmax(MOST_STEPS, MOST_CHANGES * change->steps);
+}
+
+/* Multiplies the elements of float inputs by 1 + CHANGE and 1 - CHANGE in turn. */
+static void change_inputs(struct runtime *runtime)
+{
+	struct runtime_tensor t;
+
+	for (unsigned int i = 0; i < runtime->kind->count_inputs(runtime); i++)
+		if (runtime->kind->input(runtime, i, &t) && t.type == RUNTIME_FLOAT32)
+			for (size_t k = 0; k < t.bytes / sizeof(float); k++)
+				((float *)t.data)[k] *= 1 + (k % 2 ? -CHANGE : CHANGE);
+}
+
+/* Runs the CPU again with changed inputs, and compares its outputs with those before. */
+static bool measure_change(struct runtime *cpu, struct results *r)
+{
+	const unsigned int count = cpu->kind->count_outputs(cpu);
+	struct runtime_tensor *before = calloc(count + 1, sizeof(*before)), now;
+	bool good = before;
+
+	for (unsigned int i = 0; good && i < count; i++) {
+		if (!cpu->kind->output(cpu, i, &now))
+			continue;
+		before[i] = now;
+		before[i].data = malloc(now.bytes + 1);
+		good = before[i].data;
+		if (good)
+			memcpy(before[i].data, now.data, now.bytes);
+	}
+	if (!good)
+		snprintf(r->error, RUNTIME_ERROR, "there is no memory");
+	change_inputs(cpu);
+	good = good && cpu->kind->run(cpu, r->error);
+	for (unsigned int i = 0; good && i < count; i++)
+		if (before[i].data && cpu->kind->output(cpu, i, &now))
+			compare_output(&now, &before[i], &r->change);
+	for (unsigned int i = 0; before && i < count; i++)
+		free(before[i].data);
+	free(before);
+	return good;
 }
 
 /* ---- latency ---- */
@@ -314,6 +362,8 @@ static bool measure_latency(const struct bench *b, enum side side)
 			    !runtimes[i]->kind->run(runtimes[i], b->r->error))
 				return false;
 		compare(runtimes[DEVICE], runtimes[CPU], &b->r->difference);
+		if (!measure_change(runtimes[CPU], b->r))
+			return false;
 	}
 	end = seconds() + b->a->seconds;
 	while (b->r->runs[CPU] < MAX_RUNS && (b->r->runs[CPU] < MIN_RUNS || seconds() < end))
@@ -455,12 +505,15 @@ static void print_text(const struct bench *b)
 	    (double)r->memory_kib[CPU] / 1024, "%10.1f");
 	if (r->device_kib)
 		printf("%-36s %10.1f\n", "memory of the device, MB", (double)r->device_kib / 1024);
-	printf("\n%s, of %d inputs: ", is_right(d) ? "right" : "WRONG", INPUTS);
+	printf("\n%s, of %d inputs: ", is_right(r) ? "right" : "WRONG", INPUTS);
 	if (d->shape)
 		printf("outputs have other types or sizes than the CPU's\n");
 	else
 		printf("floats differ by %.1e of the largest at most, bytes by %u, %" PRIu64 " other values\n",
 		       d->apart, d->steps, d->others);
+	if (r->change.apart > MOST_APART / MOST_CHANGES || r->change.steps > MOST_STEPS / MOST_CHANGES || r->change.others)
+		printf("on the CPU, if inputs change by %.0e: %.1e of the largest, bytes by %u, %" PRIu64 " other values\n",
+		       (double)CHANGE, r->change.apart, r->change.steps, r->change.others);
 }
 
 static void json_side(const struct bench *b, const char *name, enum side side)
@@ -493,7 +546,7 @@ static void print_json(const struct bench *b)
 	/* Print 1e300 for an infinite difference, because JSON cannot represent infinity. */
 	printf("\"device_memory_kib\": %" PRIu64 ", \"right\": %s, \"float_difference\": %.3g, "
 	       "\"byte_difference\": %u, \"other_differences\": %" PRIu64 "}\n", b->r->device_kib,
-	       is_right(d) ? "true" : "false", isfinite(d->apart) ? d->apart : 1e300, d->steps, d->others);
+	       is_right(b->r) ? "true" : "false", isfinite(d->apart) ? d->apart : 1e300, d->steps, d->others);
 }
 
 /* Plots the distribution of run times. Returns NULL, or the reason if plotting failed. */
@@ -565,7 +618,7 @@ static int bench(const struct arguments *a, const char *model)
 		print_text(&b);
 	if (a->plot && (why = plot(&b)))
 		return tool_fail("bench", "%s was not drawn: %s", a->plot, why);
-	return is_right(&b.r->difference) ? TOOL_OK :
+	return is_right(b.r) ? TOOL_OK :
 	       tool_fail("bench", "the device computes something else than the runtime's CPU");
 }
 

@@ -477,6 +477,12 @@ def test_bench_wrong(w):
         if done.returncode != (verdict == "WRONG") or f"{verdict}, of 3 inputs: floats" not in done.stdout or \
                 text not in done.stdout:
             raise ValueError(f"{kind}, {apart}: exit status {done.returncode}: {done.stdout}{done.stderr}")
+    for rounded, verdict in ("1e-3", "WRONG"), ("1e-2", "right"):
+        done = bench(w, w.image, "--runtime", os.path.join(w.programs, "wrong.so"), loader=False, APART="5e-3",
+                     ROUNDED=rounded)
+        if done.returncode != (verdict == "WRONG") or f"{verdict}, of 3 inputs" not in done.stdout or \
+                ("on the CPU, if inputs change by 1e-05: " in done.stdout) != (verdict == "right"):
+            raise ValueError(f"{rounded}: exit status {done.returncode}: {done.stdout}{done.stderr}")
     done = bench(w, w.image, "--runtime", os.path.join(w.programs, "wrong.so"), loader=False)
     says(done, "TensorFlow Lite played cannot run the model", 1)
 
