@@ -562,13 +562,14 @@ $(BUILD)/tests/run_real_test: $(obj)/user/run/real.o | $(librun)
 # tools_report_test has its own functions instead of those of the machine and of the libraries.
 $(BUILD)/tests/tools_report_test: $(patsubst %,$(obj)/user/tools/%.o,info stat clients models cdi doctor) \
 	$(call archive,ops model)
-$(BUILD)/tests/tools_runtime_test: $(obj)/user/tools/runtime/runtime.o $(call archive,ops)
+$(BUILD)/tests/tools_runtime_test: $(patsubst %,$(obj)/user/tools/runtime/%.o,runtime shapes) $(call archive,ops)
+$(patsubst %,$(BUILD)/tests/tools_%_test,onnxruntime tflite): $(obj)/user/tools/runtime/shapes.o
 # tools_demo_test imitates a device, a camera and the clock.
 $(BUILD)/tests/tools_demo_test: $(patsubst %,$(obj)/user/tools/%.o,demo demo_camera) $(call objects,user/tools/camera/*.c) \
 	$(libdemo) $(call archive,plan ops model)
 $(BUILD)/tests/tools_demo_test: private ldflags += -lpng -lnativewindow $(patsubst %,-Wl$(comma)--wrap=%,open ioctl poll fopen clock_gettime)
 # tools_models_test imitates the runtime.
-$(BUILD)/tests/tools_models_test: $(patsubst %,$(obj)/user/tools/%.o,explain bench) $(call archive,ops model)
+$(BUILD)/tests/tools_models_test: $(patsubst %,$(obj)/user/tools/%.o,explain bench runtime/shapes) $(call archive,ops model)
 # The tests libnnaccel_*_test call internal functions of libnnaccel; some of them imitate the kernel
 # by an ioctl() of their own.
 $(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $(failing) $(call archive,ring model)

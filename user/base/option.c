@@ -31,6 +31,28 @@ bool option_number(const char *text, uint64_t low, uint64_t high, uint64_t *numb
 	return !errno && !*end && *number >= low && *number <= high;
 }
 
+unsigned int option_list(const char *text, unsigned int low, unsigned int high, unsigned int *list,
+			 unsigned int room)
+{
+	unsigned int count = 0;
+
+	for (;; text++) {
+		const size_t length = strcspn(text, ",");
+		char number[16] = "";
+		uint64_t value;
+
+		if (count == room || length >= sizeof(number))
+			return 0;
+		memcpy(number, text, length);
+		if (!option_number(number, low, high, &value))
+			return 0;
+		list[count++] = (unsigned int)value;
+		text += length;
+		if (!*text)
+			return count;
+	}
+}
+
 /* Stores an option's value in the caller's structure; returns false if the value is not allowed. */
 static bool take(const struct option_row *row, const char *text, char *into,
 		 char fault[OPTION_FAULT])

@@ -92,4 +92,11 @@ int option_by_hand(const char *program, int argc, char **argv);
 /* Reads a whole number. Returns false if `text` is not a number in [low, high]. */
 bool option_number(const char *text, uint64_t low, uint64_t high, uint64_t *number);
 
+/*
+ * Reads whole numbers that commas separate into `list`. Returns their count, or 0 if `text` is not a
+ * list of 1 to `room` numbers in [low, high].
+ */
+unsigned int option_list(const char *text, unsigned int low, unsigned int high, unsigned int *list,
+			 unsigned int room);
+
 #endif /* NN_BASE_OPTION_H */

@@ -75,6 +75,7 @@ static struct {
 	/* Seed of the input for which the device's results are wrong; 0: every input. */
 	unsigned int wrong_seed;
 	struct runtime_options options;
+	unsigned int dimension;		/* first dimension of the last shape that the runtime must get */
 	unsigned int opened, closed;
 } played;
 
@@ -321,6 +322,10 @@ struct runtime *runtime_open(const char *model, const struct runtime_options *op
 	assert_string_equal(model, MODEL);
 	if (!made.is_caller)
 		played.options = *options;
+	if (played.dimension != (options->shapes->count ? options->shapes->list[options->shapes->count - 1].dims[0] : 0)) {
+		snprintf(error, RUNTIME_ERROR, "wrong shapes");
+		return NULL;
+	}
 	if (fails(&made, OPEN, 0, error) || (made.is_caller && fails(&made, CALLER, 0, error)))
 		return NULL;
 	if (fails(&made, KILLED, 0, error) || (made.is_caller && fails(&made, CALLER_KILLED, 0, error)))
@@ -497,6 +502,11 @@ static void test_explain(void **state)
 	}
 	assert_int_equal(call(tool_explain, "--runtime x.so " MODEL), TOOL_FAILED);
 	assert_string_equal(played.options.library, "x.so");
+	set_up(state);
+	played.report = "part\t1\t4\t5\nnode\t1\tRELU\tr\t0\t-\n";
+	played.dimension = 3;
+	assert_int_equal(call(tool_explain, "--shape x=1,2 --shape y:0=3 " MODEL), TOOL_OK);
+	assert_int_equal(call(tool_explain, "--shape x " MODEL), TOOL_USAGE);
 	assert_int_equal(call(tool_explain, "--json"), TOOL_USAGE);
 }
 
@@ -627,6 +637,11 @@ static void test_bench(void **state)
 		/* `nnaccel bench` must not make the plug-in report which nodes it claims. */
 		assert_null(played.options.report);
 	}
+	set_up(state);
+	play_outputs(0);
+	played.dimension = 7;
+	assert_int_equal(call(tool_bench, "--seconds 1 --shape x=7 " MODEL), TOOL_OK);
+	assert_int_equal(call(tool_bench, "--shape x=0 " MODEL), TOOL_USAGE);
 }
 
 #define JSON_SIDE(first, median, p90, p99, memory, rate, rates) \

@@ -55,7 +55,8 @@ static struct {
 	size_t in_count, out_count;
 	const struct shape *inputs;
 	struct OrtValue *given[MAX_TENSORS + 1], *made[MAX_TENSORS + 1];
-	unsigned int runs;
+	unsigned int runs, sessions;
+	char named[64];		/* named dimensions that got a number */
 	bool is_caught;
 } played;
 
@@ -141,6 +142,7 @@ PLAY(OrtStatus *, CreateSession, const OrtEnv *env, const char *path, const OrtS
 	assert_string_equal(path, "m.onnx");
 	assert_ptr_equal(options, &places[OPTIONS]);
 	DOES("CreateSession");
+	played.sessions++;
 	*session = made(SESSIONS);
 	return NULL;
 }
@@ -321,6 +323,25 @@ PLAY(OrtStatus *, GetDimensions, const OrtTensorTypeAndShapeInfo *info, int64_t 
 	assert_int_equal(count, shape->rank);
 	memcpy(dims, shape->dims, count * sizeof(*dims));
 	return does("GetDimensions");
+}
+
+/* Only the first input names dimensions: n0 to n2. */
+PLAY(OrtStatus *, GetSymbolicDimensions, const OrtTensorTypeAndShapeInfo *info, const char **names, size_t count)
+{
+	static const char *const known[] = { "n0", "n1", "n2" };
+
+	for (size_t i = 0; i < count; i++)
+		names[i] = info == (const OrtTensorTypeAndShapeInfo *)played.inputs && i < COUNT(known) ? known[i] : "";
+	return does("GetSymbolicDimensions");
+}
+
+PLAY(OrtStatus *, AddFreeDimensionOverrideByName, OrtSessionOptions *options, const char *name, int64_t number)
+{
+	assert_ptr_equal(options, &places[OPTIONS]);
+	assert_int_equal(played.num_devices, 0);
+	snprintf(played.named + strlen(played.named), sizeof(played.named) - strlen(played.named), "%s=%lld ", name,
+		 (long long)number);
+	return does("AddFreeDimensionOverrideByName");
 }
 
 static struct OrtValue *make_value(void)
@@ -531,10 +552,10 @@ static void test_opening(void **state)
 		bool is_registered;
 		size_t num_devices, num_options;
 	} cases[] = {
-		{ { NULL, NULL, NULL, 0 }, false, 0, 0 },
-		{ { "x.so", NULL, "r", 3 }, false, 0, 0 },
-		{ { NULL, "fake", NULL, 0 }, false, 1, 0 },
-		{ { NULL, "fake", "r", 1 }, true, 1, 1 },
+		{ { 0 }, false, 0, 0 },
+		{ { .library = "x.so", .report = "r", .threads = 3 }, false, 0, 0 },
+		{ { .device = "fake" }, false, 1, 0 },
+		{ { .device = "fake", .report = "r", .threads = 1 }, true, 1, 1 },
 	};
 	char error[RUNTIME_ERROR];
 
@@ -609,6 +630,69 @@ static struct runtime *opened(void)
 
 	assert_non_null(runtime);
 	return runtime;
+}
+
+static void test_shapes(void **state)
+{
+	static const struct shape unnamed[] = { { ONNX_FLOAT, 1, { 4 } }, { ONNX_INT8, 2, { -1, 6 } } };
+	static const struct shape not_a_tensor[] = { { .type = ONNX_NONE }, { ONNX_INT8, 1, { 4 } } };
+	static const struct {
+		const char *shapes[2];
+		const struct shape *inputs;
+		const char *named, *fails, *error;
+	} cases[] = {
+		{ { "i0=2,7,5" }, NULL, "n1=7 ", NULL, NULL },
+		{ { "i1=8,6", "i0=4" }, unnamed, "", NULL, NULL },
+		{ { "i2=1" }, NULL, "", NULL, "the model has no input i2, only i0 i1" },
+		{ { "i0=2,7" }, NULL, "", NULL, "input i0 has 3 dimensions, not 2" },
+		{ { "i0=2,7,5,1" }, NULL, "", NULL, "input i0 has 3 dimensions, not 4" },
+		{ { "i0=2,7,6" }, NULL, "n1=7 ", NULL, "dimension 2 of input i0 is 5, not 6" },
+		{ { "i0=3,7,5" }, NULL, "", NULL, "dimension 0 of input i0 is 2, not 3" },
+		{ { "i1=1" }, NULL, "", NULL, "input i1 has 0 dimensions, not 1" },
+		{ { "i0=1" }, not_a_tensor, "", NULL, "input i0 has 0 dimensions, not 1" },
+		{ { "i0=2,7,5" }, NULL, "", "CreateSession", REASON },
+		{ { "i0=2,7,5" }, NULL, "", "SessionGetInputCount", REASON },
+		{ { "i0=2,7,5" }, NULL, "", "SessionGetOutputName", REASON },
+		{ { "i0=2,7,5" }, NULL, "", "SessionGetInputTypeInfo", REASON },
+		{ { "i0=2,7,5" }, NULL, "", "CastTypeInfoToTensorInfo", REASON },
+		{ { "i0=2,7,5" }, NULL, "", "GetDimensionsCount", REASON },
+		{ { "i0=2,7,5" }, NULL, "", "GetDimensions", REASON },
+		{ { "i0=2,7,5" }, NULL, "", "GetSymbolicDimensions", REASON },
+		{ { "i0=2,7,5" }, NULL, "n1=7 ", "AddFreeDimensionOverrideByName", REASON },
+	};
+	const long blocks = heap_blocks;
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct runtime_shapes shapes = { 0 };
+		const struct runtime_options options = { .device = "fake", .shapes = &shapes };
+		char error[RUNTIME_ERROR] = "";
+		struct runtime *runtime;
+
+		set_up(state);
+		played.fails = cases[i].fails;
+		played.inputs = cases[i].inputs ?: two_inputs;
+		for (int k = 0; k < 2 && cases[i].shapes[k]; k++)
+			assert_true(runtime_take_shape(&shapes, cases[i].shapes[k], error));
+		runtime = runtime_onnxruntime.open("m.onnx", &options, error);
+		assert_string_equal(played.named, cases[i].named);
+		assert_int_equal(!runtime, cases[i].error != NULL);
+		if (runtime) {
+			const int64_t *const dims = (const int64_t[2][3]){ { 2, 7, 5 }, { 4 } }[i];
+
+			assert_int_equal(played.sessions, 2);
+			assert_int_equal(played.live[SESSIONS], 1);
+			assert_int_equal(played.live[STRINGS], 0);
+			assert_true(runtime_onnxruntime.prepare(runtime, error));
+			assert_true(runtime_onnxruntime.run(runtime, error));
+			assert_memory_equal(played.given[0]->dims, dims, played.given[0]->rank * sizeof(*dims));
+			assert_int_equal(played.given[1]->dims[0], i == 1 ? 8 : 0);
+			runtime_onnxruntime.close(runtime);
+		} else {
+			assert_string_equal(error, cases[i].error);
+		}
+		assert_nothing_lives();
+		assert_int_equal(heap_blocks, blocks);
+	}
 }
 
 static void test_preparing(void **state)
@@ -786,6 +870,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_opening, set_up),
 		cmocka_unit_test_setup(test_failures, set_up),
+		cmocka_unit_test_setup(test_shapes, set_up),
 		cmocka_unit_test_setup(test_preparing, set_up),
 		cmocka_unit_test_setup(test_most_tensors, set_up),
 		cmocka_unit_test_setup(test_types, set_up),

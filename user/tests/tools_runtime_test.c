@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "base/option.h"
 #include "open_files.h"
 #include "ops/float16.h"
 #include "tools/runtime/runtime.h"
@@ -221,6 +222,51 @@ static void test_libraries(void **state)
 	assert_non_null(strstr(error, "/nothing.so: install libnnaccel-plugins"));
 }
 
+static void test_shapes(void **state)
+{
+	static const char *const wrong[] = {
+		"x", "=1", "x=", "x=1,", "x=,1", "x=1,,2", "x=0", "x=-1", "x=1,2147483648", "x=1 ", "x=a", "x=99999999999999999",
+		"x=1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1",
+	};
+	static const char *const names[] = { "x", "a=b", "state:0" };
+	static struct runtime_shapes shapes;
+	char fault[OPTION_FAULT], error[RUNTIME_ERROR];
+	const struct runtime_shape *shape;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(wrong); i++) {
+		assert_false(runtime_take_shape(&shapes, wrong[i], fault));
+		assert_non_null(strstr(fault, "is not an input's name and up to 16 dimensions, as x=1,3,224,224"));
+	}
+	assert_int_equal(shapes.count, 0);
+	assert_null(runtime_shape_of(&shapes, "x"));
+	assert_null(runtime_shape_of(NULL, "x"));
+	assert_true(runtime_take_shape(&shapes, "x=1,2147483647", fault));
+	assert_true(runtime_take_shape(&shapes, "a=b=7,1,1,1,1,1,1,1,1,1,1,1,1,1,1,9", fault));
+	assert_true(runtime_take_shape(&shapes, "stat=5", fault));
+	shape = runtime_shape_of(&shapes, "x");
+	assert_int_equal(shape->rank, 2);
+	assert_int_equal(shape->dims[1], INT_MAX);
+	assert_int_equal(runtime_input_of(shape, names, 3, error), 0);
+	shape = runtime_shape_of(&shapes, "a=b");
+	assert_int_equal(shape->rank, 16);
+	assert_int_equal(shape->dims[0], 7);
+	assert_int_equal(shape->dims[15], 9);
+	assert_int_equal(runtime_input_of(shape, names, 3, error), 1);
+	assert_int_equal(runtime_input_of(shape, names, 1, error), -1);
+	assert_string_equal(error, "the model has no input a=b, only x");
+	assert_null(runtime_shape_of(&shapes, "a"));
+	assert_null(runtime_shape_of(&shapes, "state:0"));
+	assert_int_equal(runtime_input_of(runtime_shape_of(&shapes, "stat"), names, 3, error), -1);
+	assert_string_equal(error, "the model has no input stat, only x a=b state:0");
+	/* The last of several shapes of an input counts. */
+	while (shapes.count < RUNTIME_SHAPES)
+		assert_true(runtime_take_shape(&shapes, "x=3", fault));
+	assert_int_equal(runtime_shape_of(&shapes, "x")->rank, 1);
+	assert_false(runtime_take_shape(&shapes, "x=3", fault));
+	assert_string_equal(fault, "--shape: there may be 32 at most");
+}
+
 /* Makes fdopen() fail. */
 static bool no_stream;
 
@@ -285,6 +331,7 @@ int main(void)
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_fill),
 		cmocka_unit_test(test_libraries),
+		cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_standard_error),
 	};
 

@@ -46,7 +46,8 @@ static struct {
 	const void *delegate;		/* delegate that the interpreter must get, or NULL */
 	size_t num_options;
 	char *names[2], *values[2];
-	unsigned int invoked;
+	unsigned int invoked, allocated;
+	int resized[2];			/* last dimension that an input got */
 } played;
 
 static struct TfLiteTensor tensors[3];
@@ -120,6 +121,7 @@ static void play_InterpreterDelete(TfLiteInterpreter *interpreter)
 static int play_InterpreterAllocateTensors(TfLiteInterpreter *interpreter)
 {
 	assert_ptr_equal(interpreter, &places[INTERPRETERS]);
+	played.allocated++;
 	return !does(__func__);
 }
 
@@ -151,6 +153,31 @@ static TfLiteTensor *play_InterpreterGetOutputTensor(const TfLiteInterpreter *in
 {
 	assert_ptr_equal(interpreter, &places[INTERPRETERS]);
 	return &tensors[2 + number];
+}
+
+static int play_InterpreterModifyGraphWithDelegate(TfLiteInterpreter *interpreter, TfLiteDelegate *delegate)
+{
+	assert_ptr_equal(interpreter, &places[INTERPRETERS]);
+	/* The inputs and all other tensors have their shapes already. */
+	assert_int_not_equal(played.resized[0], 0);
+	assert_int_equal(played.allocated, 1);
+	assert_null(played.delegate);
+	played.delegate = delegate;
+	return !does(__func__);
+}
+
+static const char *play_TensorName(const TfLiteTensor *tensor)
+{
+	return tensor == &tensors[0] ? "first" : "second";
+}
+
+static int play_InterpreterResizeInputTensor(TfLiteInterpreter *interpreter, int number, const int *dims, int rank)
+{
+	assert_ptr_equal(interpreter, &places[INTERPRETERS]);
+	assert_int_equal(played.allocated, 0);
+	assert_int_equal(rank, 1 + number);
+	played.resized[number] = dims[number];
+	return !does(__func__);
 }
 
 static int play_InterpreterInvoke(TfLiteInterpreter *interpreter)
@@ -218,6 +245,8 @@ static void *play_dlsym(void *from, const char *symbol)
 	if (from == &plugin && !strcmp(symbol, "tflite_plugin_destroy_delegate"))
 		return (void *)destroy_delegate;
 	assert_ptr_equal(from, &library);
+	if (!strcmp(symbol, "TfLiteInterpreterModifyGraphWithDelegate"))
+		return (void *)play_InterpreterModifyGraphWithDelegate;
 #define FUNCTION(result, name, parameters) \
 	if (!strcmp(symbol, "TfLite" #name)) \
 		return (void *)play_##name;
@@ -266,10 +295,10 @@ static void test_opening(void **state)
 		size_t num_options;
 		bool has_delegate;
 	} cases[] = {
-		{ { NULL, NULL, NULL, 0 }, 0, false },
-		{ { "x.so", NULL, "r", 3 }, 0, false },
-		{ { NULL, "fake", NULL, 0 }, 1, true },
-		{ { NULL, "fake", "r", 1 }, 2, true },
+		{ { 0 }, 0, false },
+		{ { .library = "x.so", .report = "r", .threads = 3 }, 0, false },
+		{ { .device = "fake" }, 1, true },
+		{ { .device = "fake", .report = "r", .threads = 1 }, 2, true },
 	};
 	char error[RUNTIME_ERROR];
 
@@ -334,6 +363,51 @@ static void test_failures(void **state)
 	}
 }
 
+static void test_shapes(void **state)
+{
+#define LATER "TfLiteInterpreterModifyGraphWithDelegate"
+#define NOT_LATER "TensorFlow Lite " VERSION " cannot change inputs of a model on a device"
+	static const struct {
+		const char *shapes[2], *device, *fails, *lacks, *error;
+		int resized[2];
+	} cases[] = {
+		{ { "first=7" }, NULL, NULL, NULL, NULL, { 7, 0 } },
+		{ { "second=2,9", "first=8" }, NULL, NULL, NULL, NULL, { 8, 9 } },
+		{ { "second=2,9", "first=8" }, "fake", NULL, NULL, NULL, { 8, 9 } },
+		{ { "first=7" }, NULL, NULL, LATER, NULL, { 7, 0 } },
+		{ { "first=7" }, "fake", NULL, LATER, NOT_LATER, { 7, 0 } },
+		{ { "first=7" }, "fake", "play_InterpreterModifyGraphWithDelegate", NULL, NOT_LATER, { 7, 0 } },
+		{ { "second=2,9", "third=1" }, "fake", NULL, NULL, "the model has no input third, only first second",
+		  { 0, 9 } },
+		{ { "first=3" }, NULL, "play_InterpreterResizeInputTensor", NULL,
+		  "TensorFlow Lite " VERSION " cannot give input first another shape", { 3, 0 } },
+	};
+	const long blocks = heap_blocks;
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct runtime_shapes shapes = { 0 };
+		const struct runtime_options options = { .device = cases[i].device, .shapes = &shapes };
+		char error[RUNTIME_ERROR] = "";
+		struct runtime *runtime;
+
+		set_up(state);
+		played.fails = cases[i].fails;
+		played.lacks = cases[i].lacks;
+		for (int k = 0; k < 2 && cases[i].shapes[k]; k++)
+			assert_true(runtime_take_shape(&shapes, cases[i].shapes[k], error));
+		runtime = runtime_tflite.open("m.tflite", &options, error);
+		assert_int_equal(!runtime, cases[i].error != NULL);
+		if (cases[i].error)
+			assert_string_equal(error, cases[i].error);
+		else
+			runtime_tflite.close(runtime);
+		assert_true(cases[i].error || (played.delegate != NULL) == (cases[i].device != NULL));
+		assert_memory_equal(played.resized, cases[i].resized, sizeof(played.resized));
+		assert_nothing_lives();
+		assert_int_equal(heap_blocks, blocks);
+	}
+}
+
 static void test_tensors(void **state)
 {
 	static const struct {
@@ -382,6 +456,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_opening, set_up),
 		cmocka_unit_test_setup(test_failures, set_up),
+		cmocka_unit_test_setup(test_shapes, set_up),
 		cmocka_unit_test_setup(test_tensors, set_up),
 	};
 

@@ -49,6 +49,7 @@ struct list {
 struct arguments {
 	const char *device, *library, *plot;
 	struct list clients, threads;
+	struct runtime_shapes shapes;
 	unsigned int seconds;
 	bool json, help;
 };
@@ -163,6 +164,7 @@ static struct runtime *open_side(const struct bench *b, enum side side, unsigned
 		 * nodes itself.
 		 */
 		.report = "/dev/null",
+		.shapes = &b->a->shapes,
 	};
 	char error[RUNTIME_ERROR];
 	struct runtime *runtime = runtime_open(b->model, &options, error);
@@ -622,29 +624,10 @@ static int bench(const struct arguments *a, const char *model)
 	       tool_fail("bench", "the device computes something else than the runtime's CPU");
 }
 
-/* "1,2,4" */
-static bool take_list(struct list *list, const char *text)
-{
-	list->count = 0;
-	for (; *text; text += *text == ',') {
-		char number[8] = "";
-		size_t length = strcspn(text, ",");
-		uint64_t value;
-
-		if (list->count == MAX_LIST || length >= sizeof(number))
-			return false;
-		memcpy(number, text, length);
-		if (!option_number(number, 1, MAX_LOAD, &value))
-			return false;
-		list->of[list->count++] = (unsigned int)value;
-		text += length;
-	}
-	return list->count;
-}
-
 static bool take(struct list *list, const char *name, const char *text, char fault[OPTION_FAULT])
 {
-	if (take_list(list, text))
+	list->count = option_list(text, 1, MAX_LOAD, list->of, MAX_LIST);
+	if (list->count)
 		return true;
 	snprintf(fault, OPTION_FAULT, "--%s: '%.100s' is not a list of up to %d numbers from 1 to %d, as 1,2,4", name,
 		 text, MAX_LIST, MAX_LOAD);
@@ -661,6 +644,11 @@ static bool take_threads(void *into, const char *text, char fault[OPTION_FAULT])
 	return take(&((struct arguments *)into)->threads, "threads", text, fault);
 }
 
+static bool take_shape(void *into, const char *text, char fault[OPTION_FAULT])
+{
+	return runtime_take_shape(&((struct arguments *)into)->shapes, text, fault);
+}
+
 int tool_bench(int argc, char **argv)
 {
 	struct arguments a = { .clients = { 1, { 1 } }, .threads = { 1, { 1 } }, .seconds = 3 };
@@ -668,6 +656,8 @@ int tool_bench(int argc, char **argv)
 		{ "clients", "LIST", "processes at once, as 1,2,4 (default 1)", OPTION_CALL, .take = take_clients },
 		{ "threads", "LIST", "threads of each client, which all run the model (default 1)", OPTION_CALL,
 		  .take = take_threads },
+		{ "shape", "INPUT=DIMENSIONS", "the shape of an input, as x=1,3,224,224; may be repeated",
+		  OPTION_CALL, .take = take_shape },
 		{ "seconds", "N", "how long each measurement takes (default 3)", OPTION_UINT,
 		  OPTION_AT(struct arguments, seconds), .min = 1, .max = 3600 },
 		{ "json", NULL, "JSON instead of text", OPTION_FLAG, OPTION_AT(struct arguments, json) },
@@ -685,7 +675,7 @@ int tool_bench(int argc, char **argv)
 		.about = "bench [OPTION]... MODEL\n\n"
 		"Measures a model on the device and, by turns, on the CPU of its runtime, and compares\n"
 		"what both compute of made-up inputs. MODEL is a file for ONNX Runtime (1.23 or later)\n"
-		"or TensorFlow Lite; unknown dimensions are 1.\n",
+		"or TensorFlow Lite; without --shape, unknown dimensions are 1.\n",
 		.more = "\nExit status 1: a measurement failed, or the device computes something else.\n",
 		.options = options,
 		.help = offsetof(struct arguments, help),

@@ -39,6 +39,12 @@ struct model {
 	uint64_t multiply_adds, on_device_adds;
 };
 
+struct arguments {
+	const char *device, *library;
+	struct runtime_shapes shapes;
+	bool json, help;
+};
+
 /* ---- reading what the plug-in wrote ---- */
 
 /* Returns the next field of a line of the report; NULL after the last field. */
@@ -244,9 +250,9 @@ static void print_json(const struct model *m)
 
 /* ---- asking the runtime ---- */
 
-static bool load(struct model *m, const char *library, char error[RUNTIME_ERROR])
+static bool load(struct model *m, const struct arguments *a, char error[RUNTIME_ERROR])
 {
-	struct runtime_options options = { .library = library, .device = m->device };
+	struct runtime_options options = { .library = a->library, .device = m->device, .shapes = &a->shapes };
 	int fd = memfd_create("nnaccel-explain", MFD_CLOEXEC);
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	struct runtime *runtime;
@@ -270,12 +276,12 @@ static bool load(struct model *m, const char *library, char error[RUNTIME_ERROR]
 	return good;
 }
 
-static int explain(struct model *m, const char *library, bool json)
+static int explain(struct model *m, const struct arguments *a)
 {
 	char error[RUNTIME_ERROR];
-	bool good = load(m, library, error);
+	bool good = load(m, a, error);
 
-	if (good && json)
+	if (good && a->json)
 		print_json(m);
 	else if (good)
 		print_text(m);
@@ -286,13 +292,17 @@ static int explain(struct model *m, const char *library, bool json)
 	return good ? TOOL_OK : tool_fail("explain", "%s", error);
 }
 
+static bool take_shape(void *into, const char *text, char fault[OPTION_FAULT])
+{
+	return runtime_take_shape(&((struct arguments *)into)->shapes, text, fault);
+}
+
 int tool_explain(int argc, char **argv)
 {
-	struct arguments {
-		const char *device, *library;
-		bool json, help;
-	} a = { NULL, NULL, false, false };
+	struct arguments a = { 0 };
 	static const struct option_row options[] = {
+		{ "shape", "INPUT=DIMENSIONS", "the shape of an input, as x=1,3,224,224; may be repeated",
+		  OPTION_CALL, .take = take_shape },
 		{ "json", NULL, "JSON instead of text", OPTION_FLAG, OPTION_AT(struct arguments, json) },
 		{ "device", "NAME", "a device of the NNAPI (default: the first that is not the CPU)",
 		  OPTION_TEXT, OPTION_AT(struct arguments, device) },
@@ -325,5 +335,5 @@ int tool_explain(int argc, char **argv)
 		return tool_fail("explain", "there is no device %s, only %s", a.device, known);
 	m.estimated = !m.device || !strcmp(m.device, TOOL_CPU);
 	m.device = m.device ? m.device : TOOL_CPU;
-	return explain(&m, a.library, a.json);
+	return explain(&m, &a);
 }

@@ -16,7 +16,7 @@
 #define PLUGIN "libnnaccel_onnxruntime.so"
 
 enum { LOG_ERRORS = 3 };
-enum { MAX_TENSORS = 32, MAX_RANK = 16 };
+enum { MAX_TENSORS = 32, MAX_RANK = RUNTIME_RANK };
 
 struct tensor {
 	char *name;
@@ -39,6 +39,7 @@ struct model {
 	OrtAllocator *allocator;
 	struct tensor in[MAX_TENSORS], out[MAX_TENSORS];
 	size_t in_count, out_count;
+	const struct runtime_shapes *shapes;
 	OrtStatus *(*CreateEnv)(int level, const char *id, OrtEnv **env);
 	void (*ReleaseEnv)(OrtEnv *env);
 };
@@ -138,10 +139,14 @@ static enum runtime_type type_of(ONNXTensorElementDataType type)
 	return types[type];
 }
 
-/* Makes an input whose shape is the model's shape, with 1 in place of unknown dimensions. */
+/*
+ * Makes an input whose shape is the model's shape. Unknown dimensions are those that the user names, or
+ * 1.
+ */
 static bool make_input(struct model *m, size_t number, const OrtMemoryInfo *memory, char error[RUNTIME_ERROR])
 {
 	struct tensor *t = &m->in[number];
+	const struct runtime_shape *shape = runtime_shape_of(m->shapes, t->name);
 	const OrtTensorTypeAndShapeInfo *info = NULL;
 	ONNXTensorElementDataType type;
 	int64_t dims[MAX_RANK];
@@ -161,7 +166,7 @@ static bool make_input(struct model *m, size_t number, const OrtMemoryInfo *memo
 		return false;
 	t->tensor.type = type_of(type);
 	for (size_t i = 0; i < rank; i++) {
-		dims[i] = dims[i] > 0 ? dims[i] : 1;
+		dims[i] = shape ? shape->dims[i] : dims[i] > 0 ? dims[i] : 1;
 		if (__builtin_mul_overflow(count, (size_t)dims[i], &count))
 			count = SIZE_MAX;
 	}
@@ -176,10 +181,9 @@ static bool make_input(struct model *m, size_t number, const OrtMemoryInfo *memo
 							 &t->value), error);
 }
 
-static bool prepare(struct runtime *runtime, char error[RUNTIME_ERROR])
+/* Reads the names of the session's inputs and outputs. */
+static bool read_names(struct model *m, char error[RUNTIME_ERROR])
 {
-	struct model *m = (struct model *)runtime;
-	OrtMemoryInfo *memory;
 	bool done = true;
 
 	if (!good(m, m->SessionGetInputCount(m->session, &m->in_count), error) ||
@@ -191,13 +195,23 @@ static bool prepare(struct runtime *runtime, char error[RUNTIME_ERROR])
 		m->in_count = m->out_count = 0;
 		return false;
 	}
-	if (!good(m, m->CreateCpuMemoryInfo(0, 0, &memory), error))
-		return false;
 	for (size_t i = 0; done && i < m->in_count; i++)
-		done = good(m, m->SessionGetInputName(m->session, i, m->allocator, &m->in[i].name), error) &&
-		       make_input(m, i, memory, error);
+		done = good(m, m->SessionGetInputName(m->session, i, m->allocator, &m->in[i].name), error);
 	for (size_t i = 0; done && i < m->out_count; i++)
 		done = good(m, m->SessionGetOutputName(m->session, i, m->allocator, &m->out[i].name), error);
+	return done;
+}
+
+static bool prepare(struct runtime *runtime, char error[RUNTIME_ERROR])
+{
+	struct model *m = (struct model *)runtime;
+	OrtMemoryInfo *memory;
+	bool done = true;
+
+	if (!read_names(m, error) || !good(m, m->CreateCpuMemoryInfo(0, 0, &memory), error))
+		return false;
+	for (size_t i = 0; done && i < m->in_count; i++)
+		done = make_input(m, i, memory, error);
 	m->ReleaseMemoryInfo(memory);
 	return done;
 }
@@ -214,6 +228,68 @@ static void free_tensors(struct model *m, struct tensor *tensors, size_t count)
 		if (tensors == m->in)
 			free(tensors[i].tensor.data);
 	}
+}
+
+/*
+ * Gives the dimensions that the model names, but does not know, the numbers of a shape. Returns false if
+ * the shape contradicts the model.
+ */
+static bool set_shape(struct model *m, OrtSessionOptions *options, const struct runtime_shape *shape,
+		      char error[RUNTIME_ERROR])
+{
+	const char *names[MAX_TENSORS], *symbols[MAX_RANK];
+	const OrtTensorTypeAndShapeInfo *info = NULL;
+	int64_t dims[MAX_RANK];
+	size_t rank = 0;
+	OrtTypeInfo *of;
+	bool done;
+	int number;
+
+	for (size_t i = 0; i < m->in_count; i++)
+		names[i] = m->in[i].name;
+	number = runtime_input_of(shape, names, (int)m->in_count, error);
+	if (number < 0 || !good(m, m->SessionGetInputTypeInfo(m->session, (size_t)number, &of), error))
+		return false;
+	done = good(m, m->CastTypeInfoToTensorInfo(of, &info), error) &&
+	       (!info || good(m, m->GetDimensionsCount(info, &rank), error));
+	if (done && rank != shape->rank) {
+		snprintf(error, RUNTIME_ERROR, "input %.300s has %zu dimensions, not %u", names[number], rank, shape->rank);
+		done = false;
+	}
+	done = done && good(m, m->GetDimensions(info, dims, rank), error) &&
+	       good(m, m->GetSymbolicDimensions(info, symbols, rank), error);
+	for (size_t i = 0; done && i < rank; i++) {
+		if (dims[i] >= 0 && dims[i] != shape->dims[i]) {
+			snprintf(error, RUNTIME_ERROR, "dimension %zu of input %.300s is %lld, not %u", i, names[number],
+				 (long long)dims[i], shape->dims[i]);
+			done = false;
+		} else if (dims[i] < 0 && *symbols[i]) {
+			done = good(m, m->AddFreeDimensionOverrideByName(options, symbols[i], shape->dims[i]), error);
+		}
+	}
+	m->ReleaseTypeInfo(of);
+	return done;
+}
+
+/* Sets the user's shapes; a session without the device tells the inputs' names and dimensions. */
+static bool set_shapes(struct model *m, OrtSessionOptions *options, const char *path, char error[RUNTIME_ERROR])
+{
+	bool done;
+
+	if (!m->shapes || !m->shapes->count)
+		return true;
+	done = good(m, m->CreateSession(m->env, path, options, &m->session), error) && read_names(m, error);
+	for (unsigned int i = 0; done && i < m->shapes->count; i++)
+		done = set_shape(m, options, &m->shapes->list[i], error);
+	free_tensors(m, m->in, m->in_count);
+	free_tensors(m, m->out, m->out_count);
+	memset(m->in, 0, sizeof(m->in));
+	memset(m->out, 0, sizeof(m->out));
+	m->in_count = m->out_count = 0;
+	if (m->session)
+		m->ReleaseSession(m->session);
+	m->session = NULL;
+	return done;
 }
 
 static unsigned int count_inputs(const struct runtime *runtime)
@@ -300,7 +376,9 @@ static bool start(struct model *m, const char *path, const struct runtime_option
 	if (!load_calls(m, error) || !good(m, m->CreateEnv(LOG_ERRORS, "nnaccel", &m->env), error) ||
 	    !good(m, m->CreateSessionOptions(&session), error))
 		return false;
-	done = (!options->device || add_device(m, session, options, error)) &&
+	m->shapes = options->shapes;
+	done = set_shapes(m, session, path, error) &&
+	       (!options->device || add_device(m, session, options, error)) &&
 	       (!options->threads || good(m, m->SetIntraOpNumThreads(session, (int)options->threads), error)) &&
 	       good(m, m->CreateSession(m->env, path, session, &m->session), error);
 	m->ReleaseSessionOptions(session);

@@ -12,12 +12,28 @@
 
 #define RUNTIME_ERROR 512
 #define RUNTIME_PATH (PATH_MAX + 64)
+#define RUNTIME_RANK 16
+#define RUNTIME_SHAPES 32
+
+/* The shape of an input, which the user names. */
+struct runtime_shape {
+	const char *name;		/* name of the input, `length` bytes */
+	size_t length;
+	unsigned int rank, dims[RUNTIME_RANK];
+};
+
+struct runtime_shapes {
+	unsigned int count;
+	struct runtime_shape list[RUNTIME_SHAPES];
+};
 
 struct runtime_options {
 	const char *library;	/* path of the runtime's library; NULL: the loader searches */
 	const char *device;	/* name of an NNAPI device; NULL: the runtime's own CPU code */
 	const char *report;	/* file for the plug-in's report, or NULL */
 	unsigned int threads;	/* number of CPU threads; 0: the runtime chooses */
+	/* shapes of inputs, or NULL; must live until prepare() has returned */
+	const struct runtime_shapes *shapes;
 };
 
 enum runtime_type {
@@ -76,6 +92,22 @@ bool runtime_fill(struct runtime *runtime, unsigned int seed, char error[RUNTIME
 
 /* Returns the size of an element in bytes; 0 for RUNTIME_OTHER. */
 size_t runtime_size(enum runtime_type type);
+
+/*
+ * Adds the shape that `text`, INPUT=DIMENSION[,DIMENSION...], names; `text` must live as long as the
+ * shape. Returns false, with the reason in `fault`, which has OPTION_FAULT bytes.
+ */
+bool runtime_take_shape(struct runtime_shapes *shapes, const char *text, char *fault);
+
+/* Returns the last shape for an input; NULL if the user named none. `shapes` may be NULL. */
+const struct runtime_shape *runtime_shape_of(const struct runtime_shapes *shapes, const char *input);
+
+/*
+ * Returns the index of a shape's input among the names of the model's inputs; -1, with the reason in
+ * `error`, if the model has no such input.
+ */
+int runtime_input_of(const struct runtime_shape *shape, const char *const *inputs, int count,
+		     char error[RUNTIME_ERROR]);
 
 /* Loads the first existing library of a list of names, for the implementations of runtimes. */
 void *runtime_load(const char *wanted, const char *const *names, const char *package,

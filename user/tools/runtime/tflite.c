@@ -12,6 +12,8 @@
 
 #define PLUGIN "libnnaccel_tflite.so"
 
+enum { MAX_INPUTS = 64 };
+
 typedef struct TfLiteDelegate TfLiteDelegate;
 typedef struct TfLiteInterpreter TfLiteInterpreter;
 typedef struct TfLiteInterpreterOptions TfLiteInterpreterOptions;
@@ -36,6 +38,9 @@ typedef struct TfLiteTensor TfLiteTensor;
 	FUNCTION(TfLiteTensor *, InterpreterGetInputTensor, (const TfLiteInterpreter *interpreter, int number)) \
 	FUNCTION(TfLiteTensor *, InterpreterGetOutputTensor, (const TfLiteInterpreter *interpreter, int number)) \
 	FUNCTION(int, InterpreterInvoke, (TfLiteInterpreter *interpreter)) \
+	FUNCTION(int, InterpreterResizeInputTensor, \
+		 (TfLiteInterpreter *interpreter, int number, const int *dims, int rank)) \
+	FUNCTION(const char *, TensorName, (const TfLiteTensor *tensor)) \
 	FUNCTION(int, TensorType, (const TfLiteTensor *tensor)) \
 	FUNCTION(size_t, TensorByteSize, (const TfLiteTensor *tensor)) \
 	FUNCTION(void *, TensorData, (const TfLiteTensor *tensor))
@@ -47,6 +52,8 @@ struct model {
 	TfLiteInterpreter *interpreter;
 	TfLiteDelegate *delegate;
 	void (*destroy_delegate)(TfLiteDelegate *delegate);
+	/* a function that some builds of the library lack, or NULL */
+	int (*modify_graph)(TfLiteInterpreter *interpreter, TfLiteDelegate *delegate);
 #define FUNCTION(result, name, parameters) result (*name) parameters;
 	FUNCTIONS
 #undef FUNCTION
@@ -61,6 +68,7 @@ static bool load_functions(struct model *m, char error[RUNTIME_ERROR])
 	all &= m->name != NULL;
 	FUNCTIONS
 #undef FUNCTION
+	*(void **)&m->modify_graph = dlsym(m->library, "TfLiteInterpreterModifyGraphWithDelegate");
 	if (all)
 		snprintf(m->base.name, sizeof(m->base.name), "TensorFlow Lite %s", m->Version());
 	else
@@ -113,9 +121,39 @@ static void close_model(struct runtime *runtime)
 	free(m);
 }
 
+/*
+ * Gives inputs the shapes that the user names. Then adds the delegate, which gets the shapes that
+ * AllocateTensors() has computed from those of the inputs.
+ */
+static bool resize_inputs(struct model *m, const struct runtime_shapes *shapes, char error[RUNTIME_ERROR])
+{
+	const char *names[MAX_INPUTS];
+	int count = m->InterpreterGetInputTensorCount(m->interpreter);
+
+	count = count < MAX_INPUTS ? count : MAX_INPUTS;
+	for (int i = 0; i < count; i++)
+		names[i] = m->TensorName(m->InterpreterGetInputTensor(m->interpreter, i));
+	for (unsigned int i = 0; i < shapes->count; i++) {
+		const struct runtime_shape *shape = &shapes->list[i];
+		const int number = runtime_input_of(shape, names, count, error);
+
+		if (number < 0)
+			return false;
+		if (m->InterpreterResizeInputTensor(m->interpreter, number, (const int *)shape->dims, (int)shape->rank)) {
+			snprintf(error, RUNTIME_ERROR, "%s cannot give input %s another shape", m->base.name,
+				 names[number]);
+			return false;
+		}
+	}
+	snprintf(error, RUNTIME_ERROR, "%s cannot change inputs of a model on a device", m->base.name);
+	return !m->delegate || (m->modify_graph && !m->InterpreterAllocateTensors(m->interpreter) &&
+				!m->modify_graph(m->interpreter, m->delegate));
+}
+
 static bool start(struct model *m, const char *path, const struct runtime_options *options,
 		  char error[RUNTIME_ERROR])
 {
+	const bool is_shaped = options->shapes && options->shapes->count;
 	TfLiteInterpreterOptions *interpreter;
 
 	if (!load_functions(m, error) || (options->device && !make_delegate(m, options, error)))
@@ -125,11 +163,13 @@ static bool start(struct model *m, const char *path, const struct runtime_option
 	if (interpreter) {
 		if (options->threads)
 			m->InterpreterOptionsSetNumThreads(interpreter, (int)options->threads);
-		if (m->delegate)
+		if (m->delegate && !is_shaped)
 			m->InterpreterOptionsAddDelegate(interpreter, m->delegate);
 		m->interpreter = m->InterpreterCreate(m->model, interpreter);
 		m->InterpreterOptionsDelete(interpreter);
 	}
+	if (m->interpreter && is_shaped && !resize_inputs(m, options->shapes, error))
+		return false;
 	if (m->interpreter && !m->InterpreterAllocateTensors(m->interpreter))
 		return true;
 	snprintf(error, RUNTIME_ERROR, "%s cannot load %.300s", m->base.name, path);

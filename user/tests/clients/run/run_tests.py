@@ -419,7 +419,10 @@ def test_explain_tflite(w):
     with open(path, "wb") as file:
         file.write(image_model(operators, True))
     told = json.loads(explained(w, path, "--json"))
+    wide = json.loads(explained(w, path, "--json", "--shape", "image=1,128,64,3"))
     conv, pool, angle = told["operations"]
+    if wide["operations"][0]["multiply_adds"] != 2 * conv["multiply_adds"]:
+        raise ValueError(wide)
     work = 32 * 32 * 8 * 27
     if (conv["multiply_adds"], pool["multiply_adds"], told["multiply_adds_on_device"]) != (work, 0, work) or \
             (conv["partition"], angle["partition"], conv["reason"]) != (0, None, None) or \
