@@ -231,6 +231,46 @@ static void test_open_shape(void **state)
 	host_free(&h, SIZE);
 }
 
+/*
+ * The CPU device reads and writes buffers that end where memory ends. QEMU reads masked elements of
+ * vectors, so this test finds accesses that a real CPU does not make.
+ */
+static void test_memory_ends(void **state)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct fixture *f = *state;
+	ANeuralNetworksCompilation *cpu = compile_for(f->open_model, cpu_device());
+	char *ends[3];
+
+	for (int i = 0; i < 3; i++) {
+		ends[i] = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		assert_true(ends[i] != MAP_FAILED && !mprotect(ends[i] + page, page, PROT_NONE));
+		ends[i] += page;
+	}
+	for (uint32_t rows = 1; rows <= 40; rows++) {
+		const ANeuralNetworksOperandType type = tensor_type(2, (const uint32_t[]){ rows, 2 });
+		const size_t size = 2 * rows * sizeof(float);
+		float *a = (float *)(ends[0] - size), *b = (float *)(ends[1] - size), *sum = (float *)(ends[2] - size);
+		ANeuralNetworksExecution *execution;
+
+		for (uint32_t i = 0; i < 2 * rows; i++) {
+			a[i] = (float)i;
+			b[i] = 1;
+		}
+		assert_ok(ANeuralNetworksExecution_create(cpu, &execution));
+		assert_ok(ANeuralNetworksExecution_setInput(execution, 0, &type, a, size));
+		assert_ok(ANeuralNetworksExecution_setInput(execution, 1, &type, b, size));
+		assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, &type, sum, size));
+		assert_ok(ANeuralNetworksExecution_compute(execution));
+		ANeuralNetworksExecution_free(execution);
+		for (uint32_t i = 0; i < 2 * rows; i++)
+			assert_true(sum[i] == (float)i + 1);
+	}
+	for (int i = 0; i < 3; i++)
+		munmap(ends[i] - page, 2 * page);
+	ANeuralNetworksCompilation_free(cpu);
+}
+
 /* Compilations for two different named devices cannot use the same memory. */
 static void test_two_devices(void **state)
 {
@@ -294,6 +334,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_executions, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_burst, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_open_shape, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_memory_ends, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_two_devices, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fallback, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_dead_worker, set_up, tear_down),

@@ -17,7 +17,7 @@
 #define ROWS 6
 #define VF __m256
 #define LOAD(p) _mm256_loadu_ps(p)
-#define LOAD_SOME(p, n) _mm256_maskload_ps(p, first_lanes(n))
+#define LOAD_SOME(p, n) load_some(p, n)
 #define STORE(p, v) _mm256_storeu_ps(p, v)
 #define STORE_SOME(p, v, n) _mm256_maskstore_ps(p, first_lanes(n), v)
 #define SPLAT(x) _mm256_set1_ps(x)
@@ -35,6 +35,25 @@ TARGET static inline __m256i first_lanes(size_t n)
 {
 	return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n),
 				  _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+/* Loads the first `n` elements at the end of a page, without a vector that reads beyond the page. */
+TARGET __attribute__((cold, noinline)) static __m256 load_page_end(const float *p, size_t n)
+{
+	float some[LANES] = { 0 };
+
+	memcpy(some, p, n * sizeof(*p));
+	return _mm256_loadu_ps(some);
+}
+
+/*
+ * Loads the first `n` elements, n < LANES. QEMU's CPUs read all elements of a masked load, and so
+ * fail if some are on a page that is not mapped.
+ */
+TARGET static inline __m256 load_some(const float *p, size_t n)
+{
+	return (uintptr_t)p % 4096 <= 4096 - LANES * sizeof(*p) ?
+	       _mm256_maskload_ps(p, first_lanes(n)) : load_page_end(p, n);
 }
 
 /* Returns the lowest byte of each 32-bit lane. */
