@@ -552,6 +552,30 @@ static void test_transform(void **state)
 	}
 }
 
+/* The move of test_transform() in eighths of a pixel. */
+static void test_quantised_transform(void **state)
+{
+	static const uint16_t box[] = { 80, 16, 144, 80 }, info[] = { 240, 160 }, moved[] = { 112, 0, 160, 64 };
+	static const uint8_t deltas[] = { 130, 127, 128, 128 };
+	static const int32_t image;
+	struct op_case c;
+
+	(void)state;
+	oc_init(&c, "AXIS_ALIGNED_BBOX_TRANSFORM");
+	oc_input(&c, NN_TENSOR_QUANT16_ASYMM, OC_DIMS(1, 4), box);
+	oc_quantise(&c, 0.125f, 0);
+	oc_input(&c, NN_TENSOR_QUANT8_ASYMM, OC_DIMS(1, 4), deltas);
+	oc_quantise(&c, 0.25f, 128);
+	oc_input(&c, NN_TENSOR_INT32, OC_DIMS(1), &image);
+	oc_input(&c, NN_TENSOR_QUANT16_ASYMM, OC_DIMS(1, 2), info);
+	oc_quantise(&c, 0.125f, 0);
+	oc_output(&c, NN_TENSOR_QUANT16_ASYMM);
+	oc_quantise(&c, 0.125f, 0);
+	assert_int_equal(oc_run(&c), NN_OK);
+	assert_memory_equal(oc_result(&c, 0)->data, moved, sizeof(moved));
+	oc_free(&c);
+}
+
 /* ---- BOX_WITH_NMS_LIMIT ---- */
 
 /*
@@ -997,6 +1021,7 @@ int main(void)
 		heap_unit_test(test_flat_heatmap),
 		heap_unit_test(test_bad_heatmaps),
 		heap_unit_test(test_transform),
+		heap_unit_test(test_quantised_transform),
 		heap_unit_test(test_nms),
 		heap_unit_test(test_soft_nms),
 		heap_unit_test(test_bad_nms),
