@@ -32,6 +32,7 @@
 #include "ops/float16.h"
 #include "ops/op.h"
 #include "plan/plan.h"
+#include "tests/heap_blocks.h"
 #include "tests/plan_diff/compare.h"
 #include "tests/vulkan/form_case.h"
 #include "tests/vulkan/samples.h"
@@ -807,6 +808,27 @@ static void check_against_plan(struct prepared *p)
 	free_arguments(&a);
 }
 
+/* The engine ignores an input that no operation reads, but refuses it without a fixed shape. */
+static void test_unread_input(void **unused)
+{
+	struct nn_error err = { "" };
+	struct prepared *p = NULL;
+	uint32_t unread;
+
+	(void)unused;
+	mb_init(&b);
+	unread = tensor(NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT);
+	add_of(NN_TENSOR_FLOAT32, mb_int32(&b, 0));
+	b.operands[0][unread].dims[1] = 0;
+	assert_int_equal(prepared_create(gpu, &b.model, &p, &err), NN_INVALID_ARGUMENT);
+	assert_string_equal(err.message, "operand 0 has no fixed shape");
+	assert_null(p);
+	b.operands[0][unread].dims[1] = 1;
+	p = must_prepare(&b.model);
+	check_against_plan(p);
+	prepared_release(p);
+}
+
 /* Tensors share memory: The model has seven tensors, of which only two are needed at a time. */
 static void test_shared_memory(void **unused)
 {
@@ -1091,9 +1113,11 @@ static void test_out_of_memory(void **unused)
 	static const struct {
 		VkResult result;
 		enum nn_status status;
+		const char *message;
 	} cases[] = {
-		{ VK_ERROR_OUT_OF_HOST_MEMORY, NN_OUT_OF_MEMORY },
-		{ VK_ERROR_OUT_OF_DEVICE_MEMORY, NN_RESOURCE_EXHAUSTED_TRANSIENT },
+		{ VK_ERROR_OUT_OF_HOST_MEMORY, NN_OUT_OF_MEMORY, ": out of memory" },
+		{ VK_ERROR_OUT_OF_DEVICE_MEMORY, NN_RESOURCE_EXHAUSTED_TRANSIENT,
+		  ": the GPU is out of memory" },
 	};
 	struct arguments a;
 
@@ -1115,6 +1139,7 @@ static void test_out_of_memory(void **unused)
 				break;
 			}
 			assert_int_equal(status, cases[i].status);
+			assert_non_null(strstr(err.message, cases[i].message));
 			assert_null(prepared);
 			if (i)
 				check_works(&a);
@@ -1178,6 +1203,8 @@ static void test_out_of_memory_later(void **unused)
 static void test_wait_fails(void **unused)
 {
 	static const VkResult results[] = { VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_UNKNOWN };
+	static const char *const messages[] = { "the GPU failed: the GPU is out of memory",
+						"the GPU failed: VkResult -13" };
 	struct nn_error err = { "" };
 	struct arguments a;
 	struct prepared *p;
@@ -1193,7 +1220,9 @@ static void test_wait_fails(void **unused)
 		 * call resets the fence, and one call submits commands.
 		 */
 		fail_after(results[i], 8);
+		err.message[0] = '\0';
 		assert_int_not_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
+		assert_string_equal(err.message, messages[i]);
 		assert_true(layer->is_reached);
 		fail_after(VK_SUCCESS, 0);
 		waits = layer->waits;
@@ -1468,10 +1497,15 @@ static void test_saved(void **unused)
 	struct nn_error err = { "" };
 	uint32_t loaded = 0;
 	void *prepared;
+	long blocks;
 
 	(void)unused;
 	make_add();
 	assert_int_equal(engine_prepare(&prepared, &err), NN_OK);
+	blocks = heap_blocks;
+	assert_int_equal(vulkan_engine.save(&vulkan_engine, prepared, &image, &err), NN_OK);
+	vulkan_engine.end_save(&vulkan_engine, &image);
+	assert_int_equal(heap_blocks, blocks);
 	assert_int_equal(vulkan_engine.save(&vulkan_engine, prepared, &image, &err), NN_OK);
 	vulkan_engine.release(&vulkan_engine, prepared);
 	assert_int_equal(load_part(part, part->size, 0, 0, &prepared), NN_OK);
@@ -2440,6 +2474,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_capabilities),
 		cmocka_unit_test(test_description),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_unread_input),
 		cmocka_unit_test(test_shared_memory),
 		cmocka_unit_test(test_submissions),
 		cmocka_unit_test(test_few_rows),
