@@ -124,6 +124,19 @@ static bool has(const struct list *list, int value)
 }
 
 /*
+ * Fills lists with an index far beyond all tensors and nodes, so that a test crashes if the delegate
+ * reads beyond the end of a list.
+ */
+static void clear(struct list *lists, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		lists[i].size = 0;
+		for (int k = 0; k < MOST; k++)
+			lists[i].data[k] = 1 << 30;
+	}
+}
+
+/*
  * Divides nodes into partitions of consecutive nodes. The outputs of a partition are the tensors
  * that the partition writes and that nodes outside of the partition read.
  */
@@ -133,7 +146,7 @@ static int preview(struct tfl_context *context, const struct tfl_ints *nodes,
 	struct world *w = of(context);
 
 	*count = 0;
-	memset(w->parts, 0, sizeof(w->parts));
+	clear(w->parts[0], 3 * MOST);
 	for (int i = 0; i < nodes->size; i++) {
 		int node = nodes->data[i];
 		struct list *part = w->parts[*count];
@@ -184,6 +197,9 @@ static struct world *world(void)
 
 	if (!w)
 		abort();
+	clear(w->inputs, MOST);
+	clear(w->outputs, MOST);
+	clear(&w->plan, 1);
 	w->context = (struct tfl_context){
 		.get_execution_plan = get_plan, .tensors = w->tensors,
 		.report_error = report_error, .get_node = get_node, .replace_nodes = replace,
