@@ -1365,15 +1365,23 @@ static void test_eight_axes(void **unused)
 }
 
 struct door {
-	atomic_bool shut, reached;
+	atomic_bool shut;
+	atomic_int reached;		/* number of threads that came to the door while it was shut */
+	atomic_int admitted;		/* number of them that may pass the shut door, the first first */
 };
 
 static void pass(struct door *door)
 {
-	if (door->shut)
-		door->reached = true;
-	while (door->shut)
+	const int place = door->shut ? ++door->reached : 0;
+
+	while (door->shut && door->admitted < place)
 		sched_yield();
+}
+
+static void shut(struct door *door)
+{
+	door->reached = door->admitted = 0;
+	door->shut = true;
 }
 
 /*
@@ -1688,7 +1696,7 @@ static void run_beside(struct ort_node_compute_info *info, void *(*run_other)(vo
 	void *status;
 
 	alarm(60);
-	door->shut = true;
+	shut(door);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&others[i], NULL, run_other, info), 0);
 	while (!door->reached)
@@ -1713,6 +1721,48 @@ static void test_run_while_compiling(void **unused)
 	info = compile_part(ep, &part, &fused);
 	assert_null(run_rows(info, 2));
 	run_beside(info, run_three_rows, &gate.door);
+	release_part(ep, info);
+	release(factory, ep);
+	unload(factory);
+}
+
+static void *run_four_rows(void *info)
+{
+	return run_rows(info, 4);
+}
+
+/*
+ * Two runs compile for different shapes at the same time, and the first to begin is the first to end.
+ * A third run does not wait for the second compilation. Later runs compile nothing.
+ */
+static void test_compilations_overlap(void **unused)
+{
+	static void *(*const runs[2])(void *info) = { run_three_rows, run_four_rows };
+	struct ort_ep_factory *factory = load();
+	struct ort_ep *ep = provider(factory, NULL, NULL);
+	struct ort_node_compute_info *info;
+	pthread_t threads[2];
+	void *status;
+
+	(void)unused;
+	info = compile_part(ep, &part, &fused);
+	alarm(60);
+	shut(&gate.door);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pthread_create(&threads[i], NULL, runs[i], info), 0);
+		while (gate.door.reached <= i)
+			sched_yield();
+	}
+	for (int i = 0; i < 2; i++) {
+		gate.door.admitted++;
+		assert_int_equal(pthread_join(threads[i], &status), 0);
+		assert_null(status);
+		assert_null(run_rows(info, 3));
+	}
+	assert_null(run_rows(info, 4));
+	assert_int_equal(gate.door.reached, 2);
+	gate.door.shut = false;
+	alarm(0);
 	release_part(ep, info);
 	release(factory, ep);
 	unload(factory);
@@ -2328,6 +2378,7 @@ static void test_nothing_is_left(void **unused)
 	static void (*const again[])(void **) = {
 		test_devices, test_plain_functions, test_older_runtime, test_options, test_capability, test_refused_operation,
 		test_usual_work, test_usual_parts, test_usual_shapes, test_inner_graph, test_runs, test_calls, test_failures, test_cpu_takes_over, test_run_while_compiling, test_compilation_fails,
+		test_compilations_overlap,
 	};
 
 	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
@@ -2379,6 +2430,7 @@ int main(void)
 		cmocka_unit_test(test_no_pause),
 		cmocka_unit_test(test_compilation_fails),
 		cmocka_unit_test(test_run_while_compiling),
+		cmocka_unit_test(test_compilations_overlap),
 		cmocka_unit_test(test_refused_once),
 		cmocka_unit_test(test_run_while_in_making),
 		cmocka_unit_test(test_shapes_wait),
