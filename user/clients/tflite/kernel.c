@@ -9,19 +9,11 @@
 
 /* ---- Building ---- */
 
-static void free_compilation(struct kernel *k)
+void kernel_free_model(struct kernel *k)
 {
 	ANeuralNetworksExecution_free(k->execution);
 	ANeuralNetworksBurst_free(k->burst);
 	ANeuralNetworksCompilation_free(k->compilation);
-	k->execution = NULL;
-	k->burst = NULL;
-	k->compilation = NULL;
-}
-
-void kernel_free_model(struct kernel *k)
-{
-	free_compilation(k);
 	for (uint32_t i = 0; k->own && i < k->num_ports; i++)
 		free(k->own[i]);
 	free(k->own);
@@ -218,7 +210,6 @@ static int compile(struct kernel *k, struct tfl_context *context)
 		result = ANeuralNetworksBurst_create(k->compilation, &k->burst);
 	if (!result)
 		return TFL_OK;
-	free_compilation(k);
 	if (k->is_deferred)
 		k->refused = find_refused(k);
 	return kernel_fail(k, context, k->model ? "cannot compile" : "NNAPI rejects the model",
