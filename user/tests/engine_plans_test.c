@@ -3,7 +3,11 @@
  * Tests the compilation cache that the engine stores itself: the store of entries, and the keeper.
  * The store runs in this process, or in processes that the test kills, each at a different system
  * call.
+ *
+ * With _FORTIFY_SOURCE, headers may define pread() inline, and clang does not accept a second
+ * definition.
  */
+#undef _FORTIFY_SOURCE
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
