@@ -59,6 +59,8 @@ struct compiled_step {
 	uint32_t border[4];		/* widths of the border: left, right, top, bottom */
 	_Atomic(uint32_t) threads;	/* threads that run this step's kernel; 0 for all threads */
 	void *state;			/* copy of step.state, the state that op->compile made */
+	/* 1 + number of an earlier step whose packed weights are also those of this step; 0: none */
+	uint32_t packed_of;
 	struct nn_ready ready;	/* prepared kernel; without a kernel, the reference code runs */
 };
 

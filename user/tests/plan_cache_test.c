@@ -18,6 +18,7 @@
 #include "model/wire.h"
 #include "model_samples.h"
 #include "ops/op.h"
+#include "plan/compiled.h"
 #include "plan/plan.h"
 #include "plan/saved/saved.h"
 #include "tests/serialised_plan.h"
@@ -941,6 +942,87 @@ static void test_large_weights(void **state)
 	munmap(pool, size);
 }
 
+/*
+ * Builds five products in a row, of which the first, second and last have the same weights and bias.
+ * With `selects`, a SELECT of all elements precedes the products, which prevents the serialised form.
+ */
+static void build_repeated(uint32_t rows, bool selects)
+{
+	static const uint8_t all[6] = { 1, 1, 1, 1, 1, 1 };
+	static const float weights[] = { 1, 1, 0, 1 }, biases[][2] = { { 0.5f, 0.25f }, { 1, 2 } };
+	const uint32_t w = (mb_init(&built),
+			    mb_constant(&built, NN_TENSOR_FLOAT32, weights, sizeof(weights), MB_DIMS(2, 2)));
+	const uint32_t b = mb_constant(&built, NN_TENSOR_FLOAT32, biases[0], 8, MB_DIMS(2));
+	const uint32_t other = mb_constant(&built, NN_TENSOR_FLOAT32, biases[1], 8, MB_DIMS(2));
+	uint32_t x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(rows, 2));
+
+	if (selects) {
+		const uint32_t mask = mb_constant(&built, NN_TENSOR_BOOL8, all, sizeof(all), MB_DIMS(3, 2));
+		const uint32_t selected = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(3, 2));
+
+		mb_operation(&built, NN_OP_SELECT, MB_LIST(mask, x, x), MB_LIST(selected));
+		x = selected;
+	}
+	for (int i = 0; i < 5; i++) {
+		const uint32_t out = mb_operand(&built, NN_TENSOR_FLOAT32, i < 4 ? NN_TEMPORARY : NN_SUBGRAPH_OUTPUT,
+						MB_DIMS(rows, 2));
+
+		/* The third product has an activation, which changes nothing. */
+		mb_operation(&built, NN_OP_FULLY_CONNECTED, MB_LIST(x, w, i == 3 ? other : b, mb_int32(&built, i == 2)),
+			     MB_LIST(out));
+		x = out;
+	}
+}
+
+/* Products of the same weights use the same packed weights, also after the plan was saved. */
+static void test_repeated_weights(void **state)
+{
+	static const bool is_first[] = { true, false, true, true, false };
+	static const float right[] = { 18.25f, 5, 30.25f, 7, 42.25f, 9 };
+	const struct nn_arg in = { .data = (void *)six, .length = sizeof(six), .rank = 2, .dims = { 3, 2 } };
+	const struct nn_arg less = { .data = (void *)(six + 2), .length = 4 * sizeof(*six), .rank = 2,
+				     .dims = { 2, 2 } };
+	float out[6];
+	struct nn_arg result = { .data = out, .length = sizeof(out) };
+	static const struct nn_plan_options options;
+	struct nn_output_shape shape;
+	struct nn_plan *loaded;
+	struct saved s;
+
+	(void)state;
+	for (uint32_t first = 0; first < 2; first++) {
+		build_repeated(3, first);
+		s = save_built();
+		for (uint32_t i = 0; i < 5; i++) {
+			const struct compiled_step *step = &s.plan->compiled->steps[first + i];
+
+			assert_int_equal(step->packed_of, is_first[i] ? 0 : first + 1);
+			assert_int_equal(step->ready.packed == s.plan->compiled->steps[first].ready.packed,
+					 !i || !is_first[i]);
+		}
+		assert_int_equal(s.plan->compiled->packed_size,
+				 3 * nn_kernel_aligned(s.plan->compiled->steps[first].ready.packed_size));
+		assert_int_equal(run(s.plan, six, 6, out, 6), NN_OK);
+		assert_memory_equal(out, right, sizeof(right));
+		assert_int_equal(!((const struct saved_header *)s.image.model)->serial_size, first);
+		loaded = load(&s);
+		memset(out, 0, sizeof(out));
+		assert_int_equal(run(loaded, six, 6, out, 6), NN_OK);
+		assert_memory_equal(out, right, sizeof(right));
+		nn_plan_free(loaded);
+		free_saved(&s);
+	}
+	/* If the number of rows is unknown, the plans of all numbers share weights. */
+	build_repeated(0, false);
+	loaded = plan_built(&options);
+	assert_int_equal(run_args(loaded, in, result, 0, &shape), NN_OK);
+	assert_memory_equal(out, right, sizeof(right));
+	result.length = 4 * sizeof(*out);
+	assert_int_equal(run_args(loaded, less, result, 0, &shape), NN_OK);
+	assert_memory_equal(out, right + 2, 4 * sizeof(*out));
+	nn_plan_free(loaded);
+}
+
 /* ---- Deferred compiling, and tuning ---- */
 
 /*
@@ -1401,6 +1483,17 @@ static void spoil_all_words(struct form f)
 	memset(form_words(f.steps[1]), 0xff, f.steps[1]->words * sizeof(uint32_t));
 }
 
+/* Changes a step to use its own packed weights as those of an earlier step. */
+static void spoil_packed_of(struct form f)
+{
+	f.steps[0]->packed_of = 1;
+}
+
+static void spoil_packed_of_other(struct form f)
+{
+	f.steps[2]->packed_of = 1;
+}
+
 static void test_form_refused(void **state)
 {
 	static const struct {
@@ -1441,6 +1534,8 @@ static void test_form_refused(void **state)
 		{ spoil_overlap, "step 1" },
 		{ spoil_image, "step 0" },
 		{ spoil_all_words, "step 1" },
+		{ spoil_packed_of, "step 0" },
+		{ spoil_packed_of_other, "step 2" },
 	};
 
 	(void)state;
@@ -1624,6 +1719,7 @@ int main(void)
 		heap_unit_test(test_no_data),
 		heap_unit_test(test_adjacent),
 		heap_unit_test(test_large_weights),
+		heap_unit_test(test_repeated_weights),
 		heap_unit_test(test_lazy),
 		cmocka_unit_test(test_tuned),
 		heap_unit_test(test_refused),

@@ -402,6 +402,56 @@ static bool reads_fixed(const struct compiler *k, const struct compiled_step *st
 	return true;
 }
 
+/* Returns whether the weights of a step are constants, which are packed only once. */
+static bool packs_once(const struct compiled_step *step)
+{
+	return step->ready.kernel && step->ready.packed_size && !step->ready.pack_tasks;
+}
+
+/* Returns whether two operands are the same weights, equal scalars, or variables of one type. */
+static bool is_same(const struct compiler *k, uint32_t a, uint32_t b)
+{
+	const struct nn_tensor *x = &k->c->tensors[a], *y = &k->c->tensors[b];
+
+	if (a == b)
+		return true;
+	if (x->type != y->type || x->rank != y->rank || memcmp(x->dims, y->dims, x->rank * sizeof(x->dims[0])) ||
+	    x->scale != y->scale || x->zero_point != y->zero_point || x->omitted != y->omitted ||
+	    x->extra->kind != NN_EXTRA_NONE || y->extra->kind != NN_EXTRA_NONE)
+		return false;
+	return is_scalar(x) && k->data[a] && k->data[b] ? !memcmp(k->data[a], k->data[b], nn_tensor_size(x)) :
+							  !k->data[a] && !k->data[b];
+}
+
+static bool packs_same(const struct compiler *k, const struct compiled_step *a, const struct compiled_step *b)
+{
+	const struct nn_operation *o = a->operation;
+
+	if (a->ready.kernel != b->ready.kernel || a->ready.row != b->ready.row ||
+	    a->ready.packed_size != b->ready.packed_size || o->type != b->operation->type ||
+	    o->num_inputs != b->operation->num_inputs || a->activation != b->activation ||
+	    memcmp(a->ready.state, b->ready.state, a->ready.kernel->state_size) || !is_same(k, a->output, b->output))
+		return false;
+	for (uint32_t i = 0; i < o->num_inputs; i++)
+		if (!is_same(k, compiled_input(a, i), compiled_input(b, i)))
+			return false;
+	return true;
+}
+
+/*
+ * Finds the last step before step `number` that packs the same weights in the same way, as the steps
+ * of a loop that was unrolled do. Returns 1 + the step's number, or 0.
+ */
+static uint32_t find_packed(const struct compiler *k, uint32_t number)
+{
+	const struct compiled_step *steps = k->c->steps;
+
+	for (uint32_t i = packs_once(&steps[number]) ? number : 0; i-- > 0;)
+		if (packs_once(&steps[i]) && packs_same(k, &steps[i], &steps[number]))
+			return steps[i].packed_of ? steps[i].packed_of : i + 1;
+	return 0;
+}
+
 static bool find_kernels(struct compiler *k)
 {
 	struct compiled *c = k->c;
@@ -417,9 +467,10 @@ static bool find_kernels(struct compiler *k)
 		if (nn_kernel_find(&r, ready)) {
 			const char *name = ready->kernel->name;
 
-			if (!ready->pack_tasks)
+			c->steps[i].packed_of = find_packed(k, i);
+			if (!ready->pack_tasks && !c->steps[i].packed_of)
 				c->packed_size += nn_kernel_aligned(ready->packed_size);
-			else if (ready->packed_size > c->run_packed_size)
+			else if (ready->pack_tasks && ready->packed_size > c->run_packed_size)
 				c->run_packed_size = ready->packed_size;
 			if (ready->scratch_size > c->scratch_size)
 				c->scratch_size = nn_kernel_aligned(ready->scratch_size);
@@ -433,10 +484,12 @@ static bool find_kernels(struct compiler *k)
 	return true;
 }
 
-/* Returns whether the weights of a step are constants, which are packed only once. */
-static bool packs_once(const struct compiled_step *step)
+/* Sets the addresses of packed weights that several steps use. */
+static void share_weights(struct compiled *c)
 {
-	return step->ready.kernel && step->ready.packed_size && !step->ready.pack_tasks;
+	for (uint32_t i = 0; i < c->num_steps; i++)
+		if (c->steps[i].packed_of)
+			c->steps[i].ready.packed = c->steps[c->steps[i].packed_of - 1].ready.packed;
 }
 
 /* Sets the address of each kernel's packed weights. */
@@ -446,11 +499,12 @@ static void place_weights(struct compiled *c, const char *next)
 	for (uint32_t i = 0; i < c->num_steps; i++) {
 		struct nn_ready *ready = &c->steps[i].ready;
 
-		if (!packs_once(&c->steps[i]))
+		if (!packs_once(&c->steps[i]) || c->steps[i].packed_of)
 			continue;
 		ready->packed = next;
 		next += nn_kernel_aligned(ready->packed_size);
 	}
+	share_weights(c);
 }
 
 /*
@@ -492,7 +546,7 @@ static void pack_step(void *arg, uint32_t task, uint32_t thread)
 	struct nn_error err = { "" };
 	struct nn_run r;
 
-	if (!packs_once(step))
+	if (!packs_once(step) || step->packed_of)
 		return;
 	compiled_run_init(c, step, p->k->data, p->inputs + thread * (c->max_inputs + 1),
 			  p->outputs + thread * (c->max_outputs + 1), &r);
@@ -531,6 +585,7 @@ static bool pack_weights(struct compiler *k)
 	fine = fine && p.inputs && p.outputs;
 	if (fine)
 		threads_run_long(pack_step, &p, c->num_steps, c->threads);
+	share_weights(c);
 	free(p.inputs);
 	free(p.outputs);
 	return fine && !p.failed;
@@ -675,7 +730,7 @@ void compiled_free(struct compiled *c)
 		return;
 	compiled_release(c);
 	for (uint32_t i = 0; i < c->num_steps; i++) {
-		if (c->plan->weights && c->steps[i].ready.packed)
+		if (c->plan->weights && c->steps[i].ready.packed && !c->steps[i].packed_of)
 			weights_drop(c->plan->weights, c->steps[i].ready.packed);
 		free(c->steps[i].ready.state);
 	}

@@ -91,6 +91,7 @@ struct serial_step {
 	uint32_t index;
 	uint16_t num_outputs;
 	uint16_t num_inputs;
+	uint32_t packed_of; /* 1 + number of the step that has the same packed weights; 0: none */
 };
 
 /* Returns whether a step of a kernel may have `outputs` outputs and `inputs` inputs. */
@@ -114,7 +115,7 @@ _Static_assert(sizeof(struct saved_header) == 80, "no hidden padding");
 _Static_assert(sizeof(struct serial_header) == 24, "no hidden padding");
 _Static_assert(sizeof(struct serial_arg) == 80, "no hidden padding");
 _Static_assert(sizeof(struct serial_place) == 16, "no hidden padding");
-_Static_assert(sizeof(struct serial_step) == 16, "no hidden padding");
+_Static_assert(sizeof(struct serial_step) == 20, "no hidden padding");
 _Static_assert(sizeof(struct saved_stamp) == SAVED_ALIGN, "packed weights follow it, aligned");
 
 #endif /* NN_PLAN_SAVED_H */

@@ -149,7 +149,7 @@ static bool add_step(struct serialiser *f, const struct compiled_step *step)
 	const struct nn_operation *o = step->operation;
 	uint64_t reads;
 
-	*to = (struct serial_step){ .code = o->type, .index = step->index };
+	*to = (struct serial_step){ .code = o->type, .index = step->index, .packed_of = step->packed_of };
 	if (!kernel || !number_of_kernel(kernel, &to->kernel))
 		return false;
 	reads = inputs_of(&step->ready, &to->num_inputs);
