@@ -808,22 +808,31 @@ static void check_against_plan(struct prepared *p)
 	free_arguments(&a);
 }
 
-/* The engine ignores an input that no operation reads, but refuses it without a fixed shape. */
-static void test_unread_input(void **unused)
+/*
+ * The engine ignores inputs that no operation reads, here the first and the last, but refuses them
+ * without a fixed shape.
+ */
+static void test_unread_inputs(void **unused)
 {
-	struct nn_error err = { "" };
 	struct prepared *p = NULL;
-	uint32_t unread;
+	uint32_t unread[2];
 
 	(void)unused;
 	mb_init(&b);
-	unread = tensor(NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT);
+	unread[0] = tensor(NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT);
 	add_of(NN_TENSOR_FLOAT32, mb_int32(&b, 0));
-	b.operands[0][unread].dims[1] = 0;
-	assert_int_equal(prepared_create(gpu, &b.model, &p, &err), NN_INVALID_ARGUMENT);
-	assert_string_equal(err.message, "operand 0 has no fixed shape");
-	assert_null(p);
-	b.operands[0][unread].dims[1] = 1;
+	unread[1] = tensor(NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT);
+	for (int i = 0; i < 2; i++) {
+		struct nn_error err = { "" };
+		char message[64];
+
+		b.operands[0][unread[i]].dims[1] = 0;
+		snprintf(message, sizeof(message), "operand %u has no fixed shape", unread[i]);
+		assert_int_equal(prepared_create(gpu, &b.model, &p, &err), NN_INVALID_ARGUMENT);
+		assert_string_equal(err.message, message);
+		assert_null(p);
+		b.operands[0][unread[i]].dims[1] = 1;
+	}
 	p = must_prepare(&b.model);
 	check_against_plan(p);
 	prepared_release(p);
@@ -1353,6 +1362,33 @@ static void lose_gpu(struct arguments *a)
 	vulkan_engine.release(&vulkan_engine, lost);
 }
 
+/* A lost GPU is closed when the engine has opened it again, whichever functions used it before. */
+static void test_lost_is_closed(void **unused)
+{
+	static struct nn_device_info info;
+	struct nn_error err = { "" };
+	uint32_t objects = 0;
+	struct arguments a;
+
+	(void)unused;
+	make_product();
+	make_arguments(&b.model, &a);
+	for (int round = 0; round < 3; round++) {
+		bool supported[3];
+
+		check_works(&a);
+		assert_true(vulkan_engine.start(&vulkan_engine));
+		vulkan_engine.describe(&vulkan_engine, &info);
+		assert_int_equal(vulkan_engine.supported(&vulkan_engine, &b.model, supported, &err), NN_OK);
+		if (round)
+			assert_int_equal(layer->objects, objects);
+		objects = layer->objects;
+		lose_gpu(&a);
+	}
+	check_works(&a);
+	free_arguments(&a);
+}
+
 /*
  * The engine stores new pipelines, and loads the stored pipelines when it starts and when it opens
  * the GPU again. The engine rejects a stored entry whose header is not the driver's. The engine
@@ -1675,10 +1711,14 @@ static void test_unaligned(void **unused)
 	vulkan_engine.release(&vulkan_engine, prepared);
 }
 
-/* Two regions of a client are two imports; an execution uses the one that has its arguments. */
+/*
+ * Two regions of a client are two imports, which the engine keeps until the regions are gone; an
+ * execution uses the one that has its arguments.
+ */
 static void test_two_regions(void **unused)
 {
 	struct nna_engine_region regions[2];
+	uint32_t objects, imported = 0;
 	struct arguments a;
 	char *memory[2];
 	int files[2];
@@ -1688,6 +1728,7 @@ static void test_two_regions(void **unused)
 	if (import_way_of(gpu) == NN_DEVICE_MEMORY_COPIED)
 		skip();
 	prepared = prepare_sum(&a);
+	objects = layer->objects;
 	for (uint32_t i = 0; i < 2; i++) {
 		memory[i] = map_client();
 		client.region.length = CLIENT_BYTES;
@@ -1699,13 +1740,17 @@ static void test_two_regions(void **unused)
 		client.region = regions[round % 2];
 		client.file = files[round % 2];
 		add_in_place(prepared, &a, memory[round % 2]);
+		if (round == 1)
+			imported = layer->objects;
 	}
+	assert_int_equal(layer->objects, imported);
 	assert_int_equal(facts_of(prepared).copies, 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		client.region = regions[i];
 		client.file = files[i];
 		unmap_client();
 	}
+	assert_int_equal(layer->objects, objects);
 	vulkan_engine.release(&vulkan_engine, prepared);
 }
 
@@ -1797,7 +1842,8 @@ static enum nn_status make_domain(void *prepared, uint32_t input, bool is_output
 				  void **buffer)
 {
 	const struct nna_engine_role roles[] = {
-		{ .prepared = prepared, .index = input }, { .prepared = prepared, .is_output = true },
+		{ .prepared = prepared, .index = input },
+		{ .prepared = is_output ? prepared : NULL, .is_output = true },
 	};
 	const struct nna_engine_new_buffer wanted = {
 		.capacity = capacity, .roles = roles, .num_roles = is_output ? 2 : 1,
@@ -2474,7 +2520,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_capabilities),
 		cmocka_unit_test(test_description),
 		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_unread_input),
+		cmocka_unit_test(test_unread_inputs),
 		cmocka_unit_test(test_shared_memory),
 		cmocka_unit_test(test_submissions),
 		cmocka_unit_test(test_few_rows),
@@ -2488,6 +2534,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_wait_fails),
 		cmocka_unit_test(test_objects),
 		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_lost_is_closed),
 		cmocka_unit_test(test_one_goes_away),
 		cmocka_unit_test(test_store),
 		cmocka_unit_test(test_incoherent),
