@@ -169,6 +169,63 @@ static void test_depth(void **state)
 	ANeuralNetworksModel_free(ten);
 }
 
+/*
+ * The CPU supports an IF unless the CPU cannot read a constant of a branch, at any depth. Two
+ * operations may refer to one branch.
+ */
+static void test_unreadable_constants(void **state)
+{
+	enum { CONDITION, X, FIRST };
+	const ANeuralNetworksOperandType tensor = tensor_type(1, dims);
+	const ANeuralNetworksOperandType reference = scalar_type(ANEURALNETWORKS_MODEL);
+	const ANeuralNetworksOperandType condition = { ANEURALNETWORKS_TENSOR_BOOL8, 1, one, 0, 0 };
+	const bool yes = true;
+	struct fixture *f = *state;
+	void *base;
+	ANeuralNetworksMemory *memory = shared_memory(BYTES, PROT_WRITE, &base);
+	ANeuralNetworksModel *unreadable = addition(NULL, memory);
+	ANeuralNetworksModel *deep = choice(&yes, NULL, f->add_hundred, unreadable);
+	const struct {
+		const ANeuralNetworksModel *yes, *no;
+		bool supported;
+	} cases[] = {
+		{ f->add_ten, f->add_hundred, true }, { f->add_ten, deep, false },
+		{ deep, f->add_ten, false }, { f->add_hundred, unreadable, false },
+		{ f->add_hundred, f->add_ten, true },
+	};
+	const uint32_t inputs[] = { CONDITION, X };
+	const ANeuralNetworksDevice *device = cpu_device();
+	uint32_t outputs[ARRAY_SIZE(cases)], i;
+	bool supported[ARRAY_SIZE(cases)];
+	ANeuralNetworksModel *model;
+
+	assert_ok(ANeuralNetworksModel_create(&model));
+	assert_ok(ANeuralNetworksModel_addOperand(model, &condition));
+	assert_ok(ANeuralNetworksModel_addOperand(model, &tensor));
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		const uint32_t at = FIRST + 3 * i, operands[] = { CONDITION, at, at + 1, X };
+
+		outputs[i] = at + 2;
+		assert_ok(ANeuralNetworksModel_addOperand(model, &reference));
+		assert_ok(ANeuralNetworksModel_addOperand(model, &reference));
+		assert_ok(ANeuralNetworksModel_addOperand(model, &tensor));
+		assert_ok(ANeuralNetworksModel_setOperandValueFromModel(model, (int32_t)at, cases[i].yes));
+		assert_ok(ANeuralNetworksModel_setOperandValueFromModel(model, (int32_t)at + 1, cases[i].no));
+		assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_IF, 4, operands, 1,
+							    &outputs[i]));
+	}
+	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, inputs, i, outputs));
+	assert_ok(ANeuralNetworksModel_finish(model));
+	assert_ok(ANeuralNetworksModel_getSupportedOperationsForDevices(model, &device, 1, supported));
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(supported[i], cases[i].supported);
+	ANeuralNetworksModel_free(model);
+	ANeuralNetworksModel_free(deep);
+	ANeuralNetworksModel_free(unreadable);
+	ANeuralNetworksMemory_free(memory);
+	munmap(base, BYTES);
+}
+
 /* An IF is refused unless both branches are set and match the operation's inputs and outputs. */
 static void test_refusals(void **state)
 {
@@ -299,6 +356,7 @@ int main(void)
 		cmocka_unit_test(test_branches),
 		cmocka_unit_test(test_one_model_twice),
 		cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_unreadable_constants),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_loop_timeout),
 	};
