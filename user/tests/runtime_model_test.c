@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "runtime_fixture.h"
@@ -588,6 +589,53 @@ static void test_large_constants(void **state)
 	free(out);
 }
 
+/* Returns the size of all mappings of the process. */
+static size_t mapped_bytes(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long pages;
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%lu", &pages), 1);
+	fclose(file);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The end of a model unmaps all of the runtime's copy of large constants. */
+static void test_large_constants_end(void **state)
+{
+	enum { ROWS = 400000, MODELS = 12, MOST_GROWTH = 3 << 20 };
+	const uint32_t dims[] = { ROWS, 2 };
+	const ANeuralNetworksOperandType tensor = tensor_type(2, dims);
+	const uint32_t operands[] = { 0, 1, 2 }, output = 3;
+	const ANeuralNetworksOperandType scalar = scalar_type(ANEURALNETWORKS_INT32);
+	const int32_t none = ANEURALNETWORKS_FUSED_NONE;
+	const size_t size = 2 * ROWS * sizeof(float);
+	void *values = calloc(1, size);
+	size_t before = 0;
+
+	(void)state;
+	for (int i = 0; i < MODELS; i++) {
+		ANeuralNetworksModel *model;
+
+		/* The first models start threads and allocate memory that the process keeps. */
+		if (i == 4)
+			before = mapped_bytes();
+		assert_ok(ANeuralNetworksModel_create(&model));
+		for (uint32_t k = 0; k <= output; k++)
+			assert_ok(ANeuralNetworksModel_addOperand(model, k == 2 ? &scalar : &tensor));
+		assert_ok(ANeuralNetworksModel_setOperandValue(model, 1, values, size));
+		assert_ok(ANeuralNetworksModel_setOperandValue(model, 2, &none, 4));
+		assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, operands, 1,
+							    &output));
+		assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, operands, 1, &output));
+		assert_ok(ANeuralNetworksModel_finish(model));
+		ANeuralNetworksModel_free(model);
+	}
+	assert_true(mapped_bytes() < before + MOST_GROWTH);
+	free(values);
+}
+
 static void test_late_constant(void **state)
 {
 	ANeuralNetworksModel *model = unfinished_add_model(2);
@@ -781,6 +829,7 @@ int main(void)
 		heap_unit_test(test_graphs),
 		cmocka_unit_test(test_any_order),
 		heap_unit_test(test_large_constants),
+		heap_unit_test(test_large_constants_end),
 		heap_unit_test(test_late_constant),
 		heap_unit_test(test_model_values),
 		heap_unit_test(test_supported),
