@@ -377,6 +377,43 @@ static void test_large(void **state)
 	}
 }
 
+/*
+ * The tolerance of a new vector is larger for operations that round more than once, and grows with
+ * the number of operations. Relaxed models have the largest tolerance.
+ */
+static void test_tolerance(void **state)
+{
+	static const struct {
+		int32_t code;
+		bool only;
+		float tolerance;
+	} rows[] = {
+		{ NN_OP_ADD, false, 1e-5f }, { NN_OP_MUL, false, 1e-5f }, { NN_OP_DIV, false, 1e-3f },
+		{ NN_OP_RELU6, true, 1e-5f }, { NN_OP_FLOOR, true, 1e-5f }, { NN_OP_TANH, true, 1e-3f },
+		{ NN_OP_LOGISTIC, true, 1e-3f }, { NN_OP_NEG, true, 1e-5f }, { NN_OP_EXP, true, 1e-3f },
+	};
+	struct vector *v, *w;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		v = make_one(rows[i].code, rows[i].only, 0);
+		assert_non_null(v);
+		if (v->tolerance != rows[i].tolerance || v->steps != 1)
+			fail_msg("row %zu: tolerance %g, %u steps", i, (double)v->tolerance, v->steps);
+		vector_free(v);
+	}
+	v = make_vector(false);
+	assert_non_null(v);
+	assert_true(v->tolerance == 2e-5f);
+	assert_int_equal(v->steps, 2);
+	v->model->relaxed = true;
+	w = vector_vary(v, 1);
+	assert_non_null(w);
+	assert_true(w->tolerance == 2e-2f);
+	vector_free(v);
+	vector_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,6 +422,7 @@ int main(void)
 		heap_unit_test(test_equals),
 		heap_unit_test(test_special),
 		heap_unit_test(test_large),
+		heap_unit_test(test_tolerance),
 	};
 
 	snprintf(path, sizeof(path), "/tmp/nnaccel-vector-%d", (int)getpid());
