@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Steps that all groups of tests use: preparing, executing and counting outcomes. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,15 +125,17 @@ static bool import_pool(struct test *t, const struct vector *v, struct nna_memor
 			struct nn_error *err)
 {
 	const uint64_t size = v->model->num_pools ? v->model->pools[0].size : 0;
-	bool done = true;
+	bool done = false;
 	int file;
 
 	if (!size)
 		return true;
 	file = memfd_create("nnaccel-constants", MFD_CLOEXEC);
-	done = file >= 0 && write_at(file, v->pool, size, 0) &&
-	       !nna_memory_import(t->target.device, NNA_SIZED(nna_file, .fd = file,
-				  .prot = PROT_READ, .length = size), memory, err);
+	if (file < 0 || !write_at(file, v->pool, size, 0))
+		nn_fail(err, NN_GENERAL_FAILURE, "%s", strerror(errno));
+	else
+		done = !nna_memory_import(t->target.device, NNA_SIZED(nna_file, .fd = file,
+					  .prot = PROT_READ, .length = size), memory, err);
 	if (file >= 0)
 		close(file);
 	return done;
