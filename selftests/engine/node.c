@@ -342,21 +342,29 @@ TEST_F(node, refuse)
 }
 
 /*
- * A new broker gets the contexts that were offered to the old broker but not answered. The new
- * broker gets no events of contexts that have a session.
+ * A new broker gets the contexts that were not offered to the old broker, and those that were
+ * offered but not answered. The new broker gets no events of contexts that have a session or are
+ * closed.
  */
 TEST_F(node, new_broker)
 {
+	int other = device_open(), closed = device_open(), wanted, session;
 	struct nnaccel_engine_next next;
-	int other = device_open(), session;
-	uint64_t offered, served;
+	uint64_t offered, served, last;
 
 	ASSERT_EQ(broker_await_new(self->broker, &served), 0);
 	ASSERT_EQ(broker_await_new(self->broker, &offered), 0);
+	ASSERT_EQ(broker_await_new(self->broker, &last), 0);
 	ASSERT_EQ(broker_session(self->broker, served, &session), 0);
+	/* The old broker fetches neither of these two events. */
+	close(closed);
+	wanted = device_open();
 	close(self->broker);
 	EXPECT_EQ(session_attach(session), 0);
 	self->broker = broker_open();
+	ASSERT_EQ(next_event(self->broker, &next), 0);
+	EXPECT_EQ(next.out_event, NNACCEL_ENGINE_NEW);
+	EXPECT_EQ(next.out_context, (uint64_t)summary_get(wanted, "nnaccel-client-id"));
 	ASSERT_EQ(next_event(self->broker, &next), 0);
 	EXPECT_EQ(next.out_event, NNACCEL_ENGINE_NEW);
 	EXPECT_EQ(next.out_context, offered);
@@ -365,6 +373,7 @@ TEST_F(node, new_broker)
 	close(self->fd);
 	EXPECT_EQ(next_event(self->broker, &next), EAGAIN);
 	close(session);
+	close(wanted);
 	self->fd = other;
 }
 
