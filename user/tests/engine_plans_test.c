@@ -474,6 +474,8 @@ static void test_check(void **state)
 		  "4096, data_size = -4096 WHERE uid = 1", -1 },
 		{ "its hashes have a wrong length", "UPDATE plan SET data_hash = 'x' WHERE uid = 1", -1 },
 		{ "its file does not exist", "UPDATE plan SET file = 77 WHERE uid = 1", -1 },
+		{ "the index: ", "PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'plan_by_user'; "
+		  "PRAGMA writable_schema = RESET", -1 },
 	};
 	uint8_t bytes[ENTRY], byte;
 	struct blob_work work;
