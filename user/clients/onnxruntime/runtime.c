@@ -301,7 +301,9 @@ static bool copy_out(const struct ort *ort, const OrtValue *from, OrtKernelConte
 	    !ort_ok(ort, ort->KernelContext_GetOutput(context, index, shape.dims, (size_t)shape.rank, &to)) ||
 	    !ort_ok(ort, ort->GetTensorMutableData(to, &bytes)))
 		return false;
-	memcpy(bytes, data, size);
+	/* An output without elements has no memory. */
+	if (size)
+		memcpy(bytes, data, size);
 	return true;
 }
 
