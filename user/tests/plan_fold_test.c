@@ -720,10 +720,13 @@ static void test_split(void **state)
 
 /* ---- Which kernel ---- */
 
-/* Compiles the built model, and returns the name of the kernel of the first step. */
-static const char *kernel_of_first(void)
+/*
+ * Compiles the built model with the set `kernels` of kernels, or with the default set if `kernels`
+ * is NULL. Returns the name of the kernel of the first step.
+ */
+static const char *kernel_of_first(const char *kernels)
 {
-	static const struct nn_plan_options options;
+	const struct nn_plan_options options = { .kernels = kernels };
 	struct nn_error err = { "" };
 	struct nn_plan *plan = NULL;
 	const char *name;
@@ -757,7 +760,7 @@ static const char *depthwise_kernel(uint32_t multiplier)
 					  MB_DIMS(outputs)), one, one, one,
 			     mb_int32(&built, (int32_t)multiplier), mb_int32(&built, 0)),
 		     MB_LIST(out));
-	return kernel_of_first();
+	return kernel_of_first(NULL);
 }
 
 static void test_depthwise_kernels(void **state)
@@ -784,7 +787,7 @@ static const char *quant8_kernel(int32_t bias)
 	built.operands[0][in[2]].scale = 0.25f;
 	built.operands[0][out].scale = 1;
 	mb_operation(&built, FULLY_CONNECTED, 4, in, MB_LIST(out));
-	return kernel_of_first();
+	return kernel_of_first(NULL);
 }
 
 /*
@@ -798,6 +801,45 @@ static void test_quant8_kernels(void **state)
 	assert_string_equal(quant8_kernel(-1000000000), "fully connected");
 	assert_string_equal(quant8_kernel(INT32_MAX), "reference");
 	assert_string_equal(quant8_kernel(INT32_MIN), "reference");
+}
+
+/* Returns the name of the kernel for a DEPTHWISE_CONV_2D of uint8 with 40 channels. */
+static const char *quant8_depthwise_kernel(const char *kernels, int32_t last_bias)
+{
+	static const uint8_t weights[9 * 40];
+	const int32_t biases[40] = { [39] = last_bias };
+	uint32_t x, filter, bias, out, one;
+
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_INPUT, MB_DIMS(1, 6, 6, 40));
+	filter = mb_constant(&built, NN_TENSOR_QUANT8_ASYMM, weights, sizeof(weights),
+			     MB_DIMS(1, 3, 3, 40));
+	bias = ints(40, biases, MB_DIMS(40));
+	out = mb_operand(&built, NN_TENSOR_QUANT8_ASYMM, NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 6, 6, 40));
+	one = mb_int32(&built, 1);
+	built.operands[0][x].scale = built.operands[0][filter].scale = 0.5f;
+	built.operands[0][bias].scale = 0.25f;
+	built.operands[0][out].scale = 1;
+	mb_operation(&built, DEPTHWISE_CONV_2D,
+		     MB_LIST(x, filter, bias, one, one, one, one, mb_int32(&built, 0)), MB_LIST(out));
+	return kernel_of_first(kernels);
+}
+
+/*
+ * Each set of kernels packs the weights of a depthwise convolution of bytes, unless a sum may exceed
+ * 32 bits in any of the channels.
+ */
+static void test_quant8_depthwise_kernels(void **state)
+{
+	const char *kernels;
+
+	(void)state;
+	for (uint32_t i = 0; (kernels = nn_plan_kernels_at(i)); i++) {
+		if (strcmp(quant8_depthwise_kernel(kernels, 0), "depthwise convolution"))
+			fail_msg("%s does not pack the weights", kernels);
+		if (strcmp(quant8_depthwise_kernel(kernels, INT32_MAX), "reference"))
+			fail_msg("%s packs a bias that is too large", kernels);
+	}
 }
 
 /* The compiler computes an operation on constants in advance, unless the deadline has passed. */
@@ -851,6 +893,7 @@ int main(void)
 		cmocka_unit_test(test_split),
 		cmocka_unit_test(test_depthwise_kernels),
 		cmocka_unit_test(test_quant8_kernels),
+		cmocka_unit_test(test_quant8_depthwise_kernels),
 		cmocka_unit_test(test_deadline),
 	};
 
