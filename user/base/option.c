@@ -78,7 +78,7 @@ static bool take(const struct option_row *row, const char *text, char *into,
 		*(uint64_t *)(into + row->offset) = number * (row->unit ? row->unit : 1);
 		return true;
 	default:
-		return row->take(into, text, fault);
+		return row->take(into + row->offset, text, fault);
 	}
 }
 

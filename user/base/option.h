@@ -38,8 +38,8 @@ struct option_row {
 	size_t offset;
 	uint64_t min, max, unit;
 	/*
-	 * Converts the option's value; returns false if the value is not allowed. `text` is NULL if
-	 * the option has no value. The error message is the text that take() wrote into `fault`, or
+	 * Converts the option's value; returns false if the value is not allowed. `into` is at `offset`
+	 * of the caller's structure. `text` is NULL if the option has no value. The error message is the text that take() wrote into `fault`, or
 	 * "wrong value" if take() wrote none.
 	 */
 	bool (*take)(void *into, const char *text, char fault[OPTION_FAULT]);

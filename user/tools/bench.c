@@ -644,11 +644,6 @@ static bool take_threads(void *into, const char *text, char fault[OPTION_FAULT])
 	return take(&((struct arguments *)into)->threads, "threads", text, fault);
 }
 
-static bool take_shape(void *into, const char *text, char fault[OPTION_FAULT])
-{
-	return runtime_take_shape(&((struct arguments *)into)->shapes, text, fault);
-}
-
 int tool_bench(int argc, char **argv)
 {
 	struct arguments a = { .clients = { 1, { 1 } }, .threads = { 1, { 1 } }, .seconds = 3 };
@@ -657,7 +652,7 @@ int tool_bench(int argc, char **argv)
 		{ "threads", "LIST", "threads of each client, which all run the model (default 1)", OPTION_CALL,
 		  .take = take_threads },
 		{ "shape", "INPUT=DIMENSIONS", "the shape of an input, as x=1,3,224,224; may be repeated",
-		  OPTION_CALL, .take = take_shape },
+		  OPTION_CALL, OPTION_AT(struct arguments, shapes), .take = runtime_take_shape },
 		{ "seconds", "N", "how long each measurement takes (default 3)", OPTION_UINT,
 		  OPTION_AT(struct arguments, seconds), .min = 1, .max = 3600 },
 		{ "json", NULL, "JSON instead of text", OPTION_FLAG, OPTION_AT(struct arguments, json) },

@@ -39,12 +39,6 @@ struct model {
 	uint64_t multiply_adds, on_device_adds;
 };
 
-struct arguments {
-	const char *device, *library;
-	struct runtime_shapes shapes;
-	bool json, help;
-};
-
 /* ---- reading what the plug-in wrote ---- */
 
 /* Returns the next field of a line of the report; NULL after the last field. */
@@ -250,6 +244,12 @@ static void print_json(const struct model *m)
 
 /* ---- asking the runtime ---- */
 
+struct arguments {
+	const char *device, *library;
+	struct runtime_shapes shapes;
+	bool json, help;
+};
+
 static bool load(struct model *m, const struct arguments *a, char error[RUNTIME_ERROR])
 {
 	struct runtime_options options = { .library = a->library, .device = m->device, .shapes = &a->shapes };
@@ -292,17 +292,12 @@ static int explain(struct model *m, const struct arguments *a)
 	return good ? TOOL_OK : tool_fail("explain", "%s", error);
 }
 
-static bool take_shape(void *into, const char *text, char fault[OPTION_FAULT])
-{
-	return runtime_take_shape(&((struct arguments *)into)->shapes, text, fault);
-}
-
 int tool_explain(int argc, char **argv)
 {
 	struct arguments a = { 0 };
 	static const struct option_row options[] = {
 		{ "shape", "INPUT=DIMENSIONS", "the shape of an input, as x=1,3,224,224; may be repeated",
-		  OPTION_CALL, .take = take_shape },
+		  OPTION_CALL, OPTION_AT(struct arguments, shapes), .take = runtime_take_shape },
 		{ "json", NULL, "JSON instead of text", OPTION_FLAG, OPTION_AT(struct arguments, json) },
 		{ "device", "NAME", "a device of the NNAPI (default: the first that is not the CPU)",
 		  OPTION_TEXT, OPTION_AT(struct arguments, device) },

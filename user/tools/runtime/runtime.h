@@ -94,10 +94,11 @@ bool runtime_fill(struct runtime *runtime, unsigned int seed, char error[RUNTIME
 size_t runtime_size(enum runtime_type type);
 
 /*
- * Adds the shape that `text`, INPUT=DIMENSION[,DIMENSION...], names; `text` must live as long as the
- * shape. Returns false, with the reason in `fault`, which has OPTION_FAULT bytes.
+ * Adds the shape that `text`, INPUT=DIMENSION[,DIMENSION...], names to `into`, a struct runtime_shapes;
+ * `text` must live as long as the shape. Returns false, with the reason in `fault`, which has
+ * OPTION_FAULT bytes.
  */
-bool runtime_take_shape(struct runtime_shapes *shapes, const char *text, char *fault);
+bool runtime_take_shape(void *into, const char *text, char *fault);
 
 /* Returns the last shape for an input; NULL if the user named none. `shapes` may be NULL. */
 const struct runtime_shape *runtime_shape_of(const struct runtime_shapes *shapes, const char *input);

@@ -9,8 +9,9 @@
 #include "base/option.h"
 #include "runtime.h"
 
-bool runtime_take_shape(struct runtime_shapes *shapes, const char *text, char *fault)
+bool runtime_take_shape(void *into, const char *text, char *fault)
 {
+	struct runtime_shapes *shapes = into;
 	struct runtime_shape *shape = &shapes->list[shapes->count];
 	const char *equal = strrchr(text, '=');
 
