@@ -468,9 +468,9 @@ static bool find_kernels(struct compiler *k)
 			const char *name = ready->kernel->name;
 
 			c->steps[i].packed_of = find_packed(k, i);
-			if (!ready->pack_tasks && !c->steps[i].packed_of)
-				c->packed_size += nn_kernel_aligned(ready->packed_size);
-			else if (ready->pack_tasks && ready->packed_size > c->run_packed_size)
+			if (!ready->pack_tasks)
+				c->packed_size += c->steps[i].packed_of ? 0 : nn_kernel_aligned(ready->packed_size);
+			else if (ready->packed_size > c->run_packed_size)
 				c->run_packed_size = ready->packed_size;
 			if (ready->scratch_size > c->scratch_size)
 				c->scratch_size = nn_kernel_aligned(ready->scratch_size);
@@ -492,7 +492,7 @@ static void share_weights(struct compiled *c)
 			c->steps[i].ready.packed = c->steps[c->steps[i].packed_of - 1].ready.packed;
 }
 
-/* Sets the address of each kernel's packed weights. */
+/* Sets the addresses of packed weights, except those that share_weights() sets. */
 static void place_weights(struct compiled *c, const char *next)
 {
 	c->packed = next;
@@ -504,7 +504,6 @@ static void place_weights(struct compiled *c, const char *next)
 		ready->packed = next;
 		next += nn_kernel_aligned(ready->packed_size);
 	}
-	share_weights(c);
 }
 
 /*
@@ -603,6 +602,7 @@ static bool adopt_weights(struct compiler *k)
 	if (c->packed_size > k->weights->size)
 		return false;
 	place_weights(c, k->weights->data);
+	share_weights(c);
 	return true;
 }
 

@@ -289,15 +289,16 @@ static bool is_apart(const struct restoring *t, const struct step_form *from,
  * packs the weights, only the size of the weights is recorded. Returns false if the data part or the
  * other step's weights are too short.
  */
-static bool restore_weights(struct restoring *t, struct nn_ready *ready, uint32_t packed_of)
+static bool restore_weights(struct restoring *t, struct compiled_step *step)
 {
+	struct nn_ready *ready = &step->ready;
 	const size_t size = nn_kernel_aligned(ready->packed_size);
 	struct compiled *c = t->c;
 
-	if (packed_of > c->num_steps)
+	if (step->packed_of > c->num_steps)
 		return false;
-	if (packed_of) {
-		const struct nn_ready *other = &c->steps[packed_of - 1].ready;
+	if (step->packed_of) {
+		const struct nn_ready *other = &c->steps[step->packed_of - 1].ready;
 
 		ready->packed = other->packed;
 		return !ready->pack_tasks && !other->pack_tasks && other->packed_size == ready->packed_size;
@@ -350,7 +351,7 @@ static bool restore_step(struct restoring *t, struct compiled_step *step,
 	if (c->scratch_size < step->ready.scratch_size)
 		c->scratch_size = nn_kernel_aligned(step->ready.scratch_size);
 	step->packed_of = from.step->packed_of;
-	return restore_weights(t, &step->ready, step->packed_of);
+	return restore_weights(t, step);
 }
 
 static enum nn_status restore_steps(struct restoring *t, struct nn_operation *operations,
