@@ -216,18 +216,20 @@ static bool prepare(struct runtime *runtime, char error[RUNTIME_ERROR])
 	return done;
 }
 
-static void free_tensors(struct model *m, struct tensor *tensors, size_t count)
+static void free_tensors(struct model *m, struct tensor *tensors, size_t *count)
 {
 	char error[RUNTIME_ERROR];
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < *count; i++) {
 		if (tensors[i].name)
 			good(m, m->AllocatorFree(m->allocator, tensors[i].name), error);
 		if (tensors[i].value)
 			m->ReleaseValue(tensors[i].value);
 		if (tensors == m->in)
 			free(tensors[i].tensor.data);
+		tensors[i] = (struct tensor){ 0 };
 	}
+	*count = 0;
 }
 
 /*
@@ -281,11 +283,8 @@ static bool set_shapes(struct model *m, OrtSessionOptions *options, const char *
 	done = good(m, m->CreateSession(m->env, path, options, &m->session), error) && read_names(m, error);
 	for (unsigned int i = 0; done && i < m->shapes->count; i++)
 		done = set_shape(m, options, &m->shapes->list[i], error);
-	free_tensors(m, m->in, m->in_count);
-	free_tensors(m, m->out, m->out_count);
-	memset(m->in, 0, sizeof(m->in));
-	memset(m->out, 0, sizeof(m->out));
-	m->in_count = m->out_count = 0;
+	free_tensors(m, m->in, &m->in_count);
+	free_tensors(m, m->out, &m->out_count);
 	if (m->session)
 		m->ReleaseSession(m->session);
 	m->session = NULL;
@@ -357,8 +356,8 @@ static void close_model(struct runtime *runtime)
 {
 	struct model *m = (struct model *)runtime;
 
-	free_tensors(m, m->in, m->in_count);
-	free_tensors(m, m->out, m->out_count);
+	free_tensors(m, m->in, &m->in_count);
+	free_tensors(m, m->out, &m->out_count);
 	if (m->session)
 		m->ReleaseSession(m->session);
 	if (m->env)
