@@ -826,8 +826,8 @@ static const char *quant8_depthwise_kernel(const char *kernels, int32_t last_bia
 }
 
 /*
- * Each set of kernels packs the weights of a depthwise convolution of bytes, unless a sum may exceed
- * 32 bits in any of the channels.
+ * Each set of kernels packs the weights of a uint8 depthwise convolution. If a sum of any channel may
+ * exceed 32 bits, the reference code computes the convolution.
  */
 static void test_quant8_depthwise_kernels(void **state)
 {

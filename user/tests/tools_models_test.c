@@ -243,7 +243,7 @@ static unsigned int count_inputs(const struct runtime *runtime)
 	return 2;
 }
 
-/* The first input is of bytes, whose numbers must stay as they are. */
+/* The first input has bytes, which `nnaccel bench` must not change, because it changes only floats. */
 static bool input(struct runtime *runtime, unsigned int number, struct runtime_tensor *tensor)
 {
 	struct loaded *l = (struct loaded *)runtime;
@@ -582,7 +582,7 @@ static const struct {
 	{ { FLOATS(1) }, { FLOATS(1) }, 0, SAME },
 };
 
-/* What the CPU's outputs are for changed inputs, for the last rows of `compared`. */
+/* The CPU's outputs for changed inputs, one for each of the last rows of `compared`. */
 static const struct output changed[] = {
 	FLOATS(1001),
 	FLOATS(999),

@@ -71,7 +71,10 @@ void *builder_alloc(struct builder *b, size_t size);
 /* Transposes `count` matrices [rows, columns] of elements of `size` bytes to [columns, rows]. */
 void transpose_matrices(void *to, const void *from, size_t size, size_t count, size_t rows, size_t columns);
 
-/* Returns copies that transpose_matrices() makes; zeros in a trial; NULL if `data` is NULL. */
+/*
+ * Returns copies that transpose_matrices() makes, or NULL if `data` is NULL. In a trial the copies
+ * have only zeros.
+ */
 void *transposed_copy(struct builder *b, const void *data, size_t size, size_t count, size_t rows,
 		      size_t columns);
 
